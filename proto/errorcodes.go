@@ -81,8 +81,8 @@ var ErrorCodes = []ErrorCode{
 	},
 	{
 		"tenant_suspended", 403,
-		"The platform has suspended the tenant. This applies to all its credentials, to its calendar feeds and to the console. Webhooks wait.",
-		"Ask the platform. An operator can read the reason in the console. After the resumption the same credentials work again.", false,
+		"The platform has suspended the tenant, or is closing it. A suspension applies to all credentials, to calendar feeds and to the console. During a closure only writes are rejected: data can be read and exported until the date in the message. Webhooks wait.",
+		"Ask the platform. An operator can read the reason in the console. After the resumption the same credentials work again. If the account is closing, export the data in time.", false,
 	},
 	{
 		"app_not_found", 404,
@@ -208,6 +208,11 @@ var ErrorCodes = []ErrorCode{
 		"session_not_found", 404,
 		"The session does not exist or has ended.",
 		"Sign in again.", false,
+	},
+	{
+		"tenant_erasure_not_found", 404,
+		"Platform API only: the tenant does not exist, or it is not closing.",
+		"Check the ID of the tenant. Its data is erased only after it was closed.", false,
 	},
 	{
 		"tenant_not_found", 404,

@@ -20,6 +20,11 @@ var Platform []byte
 //go:embed internal/identity.yaml
 var InternalIdentity []byte
 
+// InternalErasure are the internal calls of every service with a database to erase a tenant.
+//
+//go:embed internal/erasure.yaml
+var InternalErasure []byte
+
 // InternalBookings are the internal calls of bookings.
 //
 //go:embed internal/bookings.yaml

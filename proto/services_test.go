@@ -1,6 +1,7 @@
 package proto_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,17 @@ func TestServicesThatAreWrong(t *testing.T) {
 		_, err := proto.ParseServices([]byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Identity erases tenants, so it calls every other service that has a database.
+func TestErasureReachesEachDatabase(t *testing.T) {
+	t.Parallel()
+	identity, _ := proto.ServiceNamed("identity")
+	for _, s := range proto.Services() {
+		if s.Database && s.Name != identity.Name && !slices.Contains(identity.Calls, s.Name) {
+			t.Errorf("%s has a database: add it to the calls of %s, or tenants are never erased from it", s.Name, identity.Name)
 		}
 	}
 }

@@ -33,7 +33,8 @@ func Of(e *eventsv1.Event) (Event, error) {
 	return Event{Tenant: tenant, Livemode: e.GetLivemode(), ID: id}, nil
 }
 
-// OnceEach is Once for the events of a batch in one statement. It returns the events that are new. tx has the worker role, which
+// OnceEach is Once for the events of a batch in one statement. It returns the events that are new; those of an
+// erased tenant are not. tx has the worker role, which
 // needs the grant to insert into inbox. Transactions that can contain the same event must first acquire another lock in a fixed
 // order. Otherwise they could lock the same rows in different orders and deadlock.
 func OnceEach(ctx context.Context, tx pg.Tx, consumer string, events []Event) (map[Event]bool, error) {
@@ -44,6 +45,7 @@ func OnceEach(ctx context.Context, tx pg.Tx, consumer string, events []Event) (m
 	added, err := pg.Many(ctx, tx, pgx.RowToStructByPos[Event], `
 		insert into inbox (tenant_id, livemode, consumer, event_id, expires_at)
 		select tenant_id, livemode, $4, event_id, $5 from unnest($1::uuid[], $2::boolean[], $3::uuid[]) e (tenant_id, livemode, event_id)
+		where not exists (select from tenant_erasures erased where erased.tenant_id = e.tenant_id)
 		on conflict do nothing returning tenant_id, livemode, event_id`, tenants, modes, list, consumer, time.Now().Add(Lifetime))
 	if err != nil {
 		return nil, fmt.Errorf("inbox: %w", err)

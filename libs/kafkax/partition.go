@@ -122,7 +122,11 @@ func (c *Consumer) handleBatch(ctx context.Context, batch []*kgo.Record) bool {
 	}
 	separate := false
 	err := c.traced(ctx, batch[0], list[0], slog.Int("messages", len(batch)), func(ctx context.Context) error {
-		err := c.HandleBatch(ctx, list)
+		kept, err := c.keep(ctx, list)
+		if err != nil || len(kept) == 0 {
+			return err
+		}
+		err = c.HandleBatch(ctx, kept)
 		if separate = errors.Is(err, ErrSeparate); separate {
 			return nil
 		}
@@ -180,7 +184,20 @@ func (p *partition) block() {
 
 // try runs the handler once.
 func (p *partition) try(ctx context.Context, raw *kgo.Record, m Message) error {
-	return p.traced(ctx, raw, m, slog.Int("messages", 1), func(ctx context.Context) error { return p.Handle(ctx, m) })
+	return p.traced(ctx, raw, m, slog.Int("messages", 1), func(ctx context.Context) error {
+		kept, err := p.keep(ctx, []Message{m})
+		if err != nil || len(kept) == 0 {
+			return err
+		}
+		return p.Handle(ctx, m)
+	})
+}
+
+func (c *Consumer) keep(ctx context.Context, list []Message) ([]Message, error) {
+	if c.Keep == nil {
+		return list, nil
+	}
+	return c.Keep(ctx, list)
 }
 
 // traced runs handle in the trace of the sender of m, the first message, and writes the log line.

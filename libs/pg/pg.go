@@ -173,7 +173,9 @@ func (db *DB) Ping(ctx context.Context) error { return db.pool.Ping(ctx) }
 // setScope is the statement that sets the tenant and the mode of the rest of a transaction, with the values of scopeOf.
 const setScope = "select " + scopeSettings
 
-const scopeSettings = `set_config('app.tenant_id', $1, true), set_config('app.livemode', $2, true)`
+// scopeSettings leave the tenant empty if its data is being erased, so that the transaction sees and writes no row.
+const scopeSettings = `set_config('app.tenant_id', case when exists (select from tenant_erasures e where e.tenant_id = $1::text::uuid) then '' else $1::text end, true),
+	set_config('app.livemode', $2, true)`
 
 // Watermark is the SQL expression for a time before which all writes have ended, for DB.ReadToWatermark. A list in the order of
 // updated_at that returns only older rows misses none. The watermark is read before the snapshot of the statement that uses it.

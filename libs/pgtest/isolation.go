@@ -27,24 +27,20 @@ var common = []Row{
 
 // Isolation checks a service's schema. Each table must have forced row-level security. Its key, and each index that workers does
 // not name, must begin with tenant and mode. Partitions must be accessible only through their table. Then two tenants in two modes
-// write one row into each table. None of them can read, change, take over or add a row of another. rows contains one row for each
+// write one row into each table. None of them can read, change, take over or add a row of another. own contains one row for each
 // table of the service.
-func Isolation(t *testing.T, migrations fs.FS, rows []Row, workers ...string) {
+func Isolation(t *testing.T, migrations fs.FS, own []Row, workers ...string) {
 	t.Helper()
 	db := New(t, migrations)
-	rows = append(slices.Clone(rows), common...)
+	rows := append(slices.Clone(own), common...)
 	protected(t, db, rows, append(workers, "outbox_order", "idempotency_keys_expiry", "inbox_expiry"))
 	tenants := []ids.Tenant{ids.New[ids.TenantPrefix](), ids.New[ids.TenantPrefix]()}
 	var spaces []space
 	for _, tenant := range tenants {
 		spaces = append(spaces, space{tenant, caller.Live}, space{tenant, caller.Test})
 	}
-	for _, row := range rows {
-		for _, me := range spaces {
-			if _, err := me.run(t, db.App, row.insert(me)); err != nil {
-				t.Fatalf("%s: %v", row[0], err)
-			}
-		}
+	for _, me := range spaces {
+		Insert(t, db, own, me.tenant, me.mode)
 	}
 	for _, row := range rows {
 		for _, me := range spaces {
@@ -52,6 +48,17 @@ func Isolation(t *testing.T, migrations fs.FS, rows []Row, workers ...string) {
 		}
 		if n := unscoped(t, db.App, row[0]); n != 0 {
 			t.Errorf("%s: %d rows without a tenant", row[0], n)
+		}
+	}
+}
+
+// Insert adds the rows, and one row to each table that each service has, as a tenant in a mode.
+func Insert(t *testing.T, db *DB, rows []Row, tenant ids.Tenant, mode caller.Mode) {
+	t.Helper()
+	me := space{tenant, mode}
+	for _, row := range append(slices.Clone(rows), common...) {
+		if _, err := me.run(t, db.App, row.insert(me)); err != nil {
+			t.Fatalf("%s: %v", row[0], err)
 		}
 	}
 }
@@ -137,7 +144,7 @@ func protected(t *testing.T, db *DB, rows []Row, workers []string) {
 		           and pg_get_expr(p.polqual, p.polrelid) like '%tenant_id%livemode%') as safe,
 		       coalesce((select array_agg(a.attname::text order by k.n) from pg_index i, unnest(i.indkey::int2[]) with ordinality k(att, n), pg_attribute a
 		        where i.indrelid = c.oid and i.indisprimary and a.attrelid = c.oid and a.attnum = k.att and k.n <= 2), '{}') as leads
-		from pg_class c where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace and c.relname not in ('schema_common', 'schema_service', 'outbox_partitions')`)
+		from pg_class c where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace and c.relname not in ('schema_common', 'schema_service', 'outbox_partitions', 'tenant_erasures')`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +165,7 @@ func protected(t *testing.T, db *DB, rows []Row, workers []string) {
 		}
 	}
 	loose, err := conn.Query(t.Context(), `select i.indexrelid::regclass::text from pg_index i
-		join pg_class c on c.oid = i.indrelid and c.relnamespace = 'public'::regnamespace and c.relname not in ('schema_common', 'schema_service', 'outbox_partitions')
+		join pg_class c on c.oid = i.indrelid and c.relnamespace = 'public'::regnamespace and c.relname not in ('schema_common', 'schema_service', 'outbox_partitions', 'tenant_erasures')
 		join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
 		where a.attname <> 'tenant_id' and i.indexrelid::regclass::text <> all($1)`, workers)
 	if err != nil {

@@ -15,6 +15,7 @@ package platform
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/erasure"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/inbox"
@@ -57,9 +59,11 @@ type Spec struct {
 // Platform contains the parts that a service uses for its own objects.
 type Platform struct {
 	Contract    *contract.Contract
-	DB          *pg.DB        // the app role
-	Worker      *pg.DB        // the worker role
-	Relay       *outbox.Relay // call Wake after each commit of an event
+	DB          *pg.DB          // the app role
+	Worker      *pg.DB          // the worker role
+	Relay       *outbox.Relay   // call Wake after each commit of an event
+	Eraser      *erasure.Eraser // set Prepare before Serve if something must end before a tenant is erased
+	Marks       *erasure.Marks
 	Idempotency *idemstore.Store
 	Pages       *page.Codec // nil without Spec.CursorKeys
 	Server      *httpx.Server
@@ -91,6 +95,7 @@ func Open(ctx context.Context, rt *service.Runtime, cfg Config, spec Spec) (*Pla
 	}
 	p.Idempotency = &idemstore.Store{DB: p.DB, Box: spec.Box, Now: time.Now}
 	p.Server.Idempotency = p.Idempotency
+	p.Eraser, p.Marks = &erasure.Eraser{Worker: p.Worker}, &erasure.Marks{Worker: p.Worker}
 	p.background() //nolint:contextcheck // workers end at the stop, not with the start's context
 	return p, nil
 }
@@ -140,6 +145,7 @@ func (p *Platform) background() {
 	p.Relay.BatchBytes = p.rt.Common.BatchBytes
 	p.rt.Go("relay", kafkax.WithTopics(p.cluster, p.topics, p.Relay.Run))
 	p.rt.Every("idempotency sweeper", sweepEvery, func(ctx context.Context) error { return idemstore.Sweep(ctx, p.Worker) })
+	p.rt.Every("erasure sweeper", sweepEvery, p.Eraser.Sweep)
 	p.rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, p.Worker) })
 }
 
@@ -147,7 +153,7 @@ func (p *Platform) background() {
 // service's name. The service may set HandleBatch of the consumer before the start.
 func (p *Platform) Consume(handle kafkax.Handler) *kafkax.Consumer {
 	consumer := &kafkax.Consumer{
-		Cluster: p.cluster, Group: p.service.Name, Topics: p.service.Reads, Handle: handle,
+		Cluster: p.cluster, Group: p.service.Name, Topics: p.service.Reads, Handle: handle, Keep: p.Marks.Keep,
 		BatchBytes: p.rt.Common.BatchBytes, DeadLetter: p.writer, Log: p.rt.Log, Metrics: p.rt.Metrics,
 	}
 	p.consumes = true
@@ -162,7 +168,7 @@ func (p *Platform) Serve(mount func(e *gin.Engine) error) error {
 		return err
 	}
 	engine := httpx.NewEngine(p.rt.Common.PublicURL)
-	if err := mount(engine); err != nil {
+	if err := errors.Join(p.Eraser.Mount(p.Server, engine), mount(engine)); err != nil {
 		return err
 	}
 	p.rt.HTTP(p.rt.Common.HTTPAddr, engine)

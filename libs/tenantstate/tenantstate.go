@@ -29,8 +29,9 @@ const EventType = "tenant.updated"
 type Events struct {
 	DB      *pg.DB
 	Service string // the name of the consumer
-	// Changed runs in the transaction that records a new state, with a caller of the tenant and of each of its modes. It can be nil.
-	Changed func(ctx context.Context, tx pg.Tx, suspended bool) error
+	// Changed runs in the transaction that records a new state, with a caller of the tenant and of each of its modes. paused says whether
+	// deliveries wait. It can be nil.
+	Changed func(ctx context.Context, tx pg.Tx, paused bool) error
 }
 
 // Handle is a kafkax.Handler. A state belongs to both modes and is recorded in each of them. A repeated event changes nothing, and
@@ -81,13 +82,14 @@ func (h *Events) record(ctx context.Context, tx pg.Tx, status internalapi.Tenant
 	if err != nil || tag.RowsAffected() == 0 || old == string(status) || h.Changed == nil {
 		return err
 	}
-	return h.Changed(ctx, tx, status == internalapi.TenantSuspended)
+	return h.Changed(ctx, tx, status != internalapi.TenantActive)
 }
 
 var errUnknown = errors.New("the state of the tenant is not recorded")
 
-// Suspended reports whether the caller's tenant is suspended. A tenant without a recorded state is active.
+// Suspended reports whether nothing of the caller's tenant can be read: it is suspended or being erased. The data of a closing tenant
+// can be read. A tenant without a recorded state is active.
 func Suspended(ctx context.Context, q pg.Q) (bool, error) {
 	return pg.One(ctx, q, pgx.RowTo[bool], errUnknown,
-		`select exists (select from tenant_states where tenant_id = @tenant and livemode = @live and status = 'suspended')`, pg.Args{})
+		`select exists (select from tenant_states where tenant_id = @tenant and livemode = @live and status in ('suspended', 'erasing'))`, pg.Args{})
 }

@@ -46,7 +46,7 @@ func event(t *testing.T, tenant ids.Tenant, kind string, version int64, object s
 	return kafkax.Message{Topic: "identity", Key: tenant.String(), Value: raw}
 }
 
-// The state applies to both modes of its tenant only. Changed runs once for each change and mode, in its transaction, and a late or
+// The state applies to both modes of its tenant only. Deliveries of a closing tenant wait, and its data can be read. Changed runs once for each change and mode, in its transaction, and a late or
 // repeated event changes nothing.
 func TestEvents(t *testing.T) {
 	t.Parallel()
@@ -74,7 +74,7 @@ func TestEvents(t *testing.T) {
 			}
 		}
 	}
-	active, suspended := `{"status":"active"}`, `{"status":"suspended"}`
+	active, suspended, closing, erasing := `{"status":"active"}`, `{"status":"suspended"}`, `{"status":"closing"}`, `{"status":"erasing"}`
 	expect(event(t, tenant, "tenant.updated", 2, `{}`), false) // of the previous release
 	second := event(t, tenant, "tenant.updated", 3, suspended)
 	expect(second, true, "live true", "test true")
@@ -88,6 +88,12 @@ func TestEvents(t *testing.T) {
 	}
 	failing = nil
 	expect(event(t, tenant, "tenant.updated", 5, active), false, "live false", "test false") // it was rolled back, so it runs again
+	third := ids.New[ids.TenantPrefix]()
+	expect(event(t, tenant, "tenant.updated", 5, closing), false) // the version is known
+	tenant, third = third, tenant
+	expect(event(t, tenant, "tenant.updated", 2, closing), false, "live true", "test true") // its data can be read
+	expect(event(t, tenant, "tenant.updated", 3, erasing), true, "live true", "test true")
+	tenant = third
 	other := pgtest.Ctx(t, caller.Live)
 	expect(event(t, tenant, "tenant.updated", 6, suspended), true, "live true", "test true")
 	if got, err := tenantstate.Suspended(other, db.App.Read(other)); err != nil || got {

@@ -56,6 +56,8 @@ func (e TaxBehavior) Valid() bool {
 // Defines values for TenantStatus.
 const (
 	TenantActive    TenantStatus = "active"
+	TenantClosing   TenantStatus = "closing"
+	TenantErasing   TenantStatus = "erasing"
 	TenantSuspended TenantStatus = "suspended"
 )
 
@@ -63,6 +65,10 @@ const (
 func (e TenantStatus) Valid() bool {
 	switch e {
 	case TenantActive:
+		return true
+	case TenantClosing:
+		return true
+	case TenantErasing:
 		return true
 	case TenantSuspended:
 		return true
@@ -429,6 +435,9 @@ type Principal struct {
 	// TenantStatus The state of a tenant. The previous release does not return it, which means active.
 	TenantStatus *TenantStatus `json:"tenant_status,omitempty"`
 
+	// EraseAt When the data of a closing tenant is erased. Not present in other states.
+	EraseAt *time.Time `json:"erase_at,omitempty"`
+
 	// Origins Origins of the pages whose scripts can use an access token. Not present if there are none.
 	Origins *[]string `json:"origins,omitempty"`
 
@@ -510,6 +519,9 @@ type SessionTenant struct {
 
 	// StatusReason Why the status last changed, for the tenant's operators. Empty before the first change.
 	StatusReason *string `json:"status_reason,omitempty"`
+
+	// EraseAt When the data of a closing tenant is erased. Not present in other states.
+	EraseAt *time.Time `json:"erase_at,omitempty"`
 
 	// Caps Maximum number of rows by the name of the cap in proto/caps.go, such as units. Contains only caps that the platform has set.
 	Caps *TenantCaps `json:"caps,omitempty"`

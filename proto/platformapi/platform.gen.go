@@ -9,6 +9,30 @@ import (
 	"github.com/oapi-codegen/nullable"
 )
 
+// Defines values for ErasureStatus.
+const (
+	ErasureErased    ErasureStatus = "erased"
+	ErasureErasing   ErasureStatus = "erasing"
+	ErasureScheduled ErasureStatus = "scheduled"
+	ErasureWaiting   ErasureStatus = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the ErasureStatus enum.
+func (e ErasureStatus) Valid() bool {
+	switch e {
+	case ErasureErased:
+		return true
+	case ErasureErasing:
+		return true
+	case ErasureScheduled:
+		return true
+	case ErasureWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Mode.
 const (
 	ModeLive Mode = "live"
@@ -30,6 +54,8 @@ func (e Mode) Valid() bool {
 // Defines values for TenantStatus.
 const (
 	TenantActive    TenantStatus = "active"
+	TenantClosing   TenantStatus = "closing"
+	TenantErasing   TenantStatus = "erasing"
 	TenantSuspended TenantStatus = "suspended"
 )
 
@@ -37,6 +63,10 @@ const (
 func (e TenantStatus) Valid() bool {
 	switch e {
 	case TenantActive:
+		return true
+	case TenantClosing:
+		return true
+	case TenantErasing:
 		return true
 	case TenantSuspended:
 		return true
@@ -89,6 +119,42 @@ type APIKeyList struct {
 	// NextCursor Cursor of the next page, or null if there is none.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
+
+// Erasure The erasure of a tenant.
+type Erasure struct {
+	// ID ID of the tenant, `tn_…`.
+	ID string `json:"id"`
+
+	// Object Always `tenant_erasure`.
+	Object string `json:"object"`
+
+	// Status `scheduled` until `erase_at`, then `waiting` if a service is not ready, then `erasing`, and finally `erased`.
+	Status ErasureStatus `json:"status"`
+
+	// ClosedBy Who closed the tenant, and from where.
+	ClosedBy string `json:"closed_by"`
+
+	// EraseAt When the erasure is to begin. Null after it has begun.
+	EraseAt nullable.Nullable[time.Time] `json:"erase_at"`
+
+	// WaitsFor What a service has to complete before the erasure can begin. Null if nothing.
+	WaitsFor nullable.Nullable[string] `json:"waits_for"`
+
+	// StartedAt When the erasure began. Null before that.
+	StartedAt nullable.Nullable[time.Time] `json:"started_at"`
+
+	// ErasedAt When the last row of the tenant was deleted. Null before that.
+	ErasedAt nullable.Nullable[time.Time] `json:"erased_at"`
+
+	// DeletedRows Number of rows deleted so far, in the services that have finished.
+	DeletedRows int64 `json:"deleted_rows"`
+
+	// Services The services from which the tenant is erased. Empty before the erasure begins.
+	Services []ServiceErasure `json:"services"`
+}
+
+// ErasureStatus `scheduled` until `erase_at`, then `waiting` if a service is not ready, then `erasing`, and finally `erased`.
+type ErasureStatus string
 
 // ErrorBody The error, for programs and for people.
 type ErrorBody struct {
@@ -168,6 +234,18 @@ type OwnerInvite struct {
 	Name string `json:"name"`
 }
 
+// ServiceErasure The erasure of a tenant from one service.
+type ServiceErasure struct {
+	// Service Name of the service.
+	Service string `json:"service"`
+
+	// Erased The service has confirmed that no row is left.
+	Erased bool `json:"erased"`
+
+	// DeletedRows Number of deleted rows. 0 until `erased`.
+	DeletedRows int64 `json:"deleted_rows"`
+}
+
 // StatusChange Why the state changes.
 type StatusChange struct {
 	// Reason One line that the tenant's operators can read in the console. It is also in the audit log.
@@ -197,7 +275,7 @@ type Tenant struct {
 	// Country ISO 3166-1 code of the country, or null if not set.
 	Country nullable.Nullable[string] `json:"country"`
 
-	// Status State of a tenant.
+	// Status State of a tenant. Data of a `closing` tenant can only be read; that of an `erasing` tenant is being deleted.
 	Status TenantStatus `json:"status"`
 
 	// StatusReason Why the state last changed. Null before the first change.
@@ -205,6 +283,9 @@ type Tenant struct {
 
 	// StatusChangedAt When the state last changed. Null before the first change.
 	StatusChangedAt nullable.Nullable[time.Time] `json:"status_changed_at"`
+
+	// EraseAt When the erasure of a closing tenant begins. Null in other states.
+	EraseAt nullable.Nullable[time.Time] `json:"erase_at"`
 
 	// Version Raised by each change, also by the tenant's own operators.
 	Version int64 `json:"version"`
@@ -246,7 +327,7 @@ type TenantList struct {
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// TenantStatus State of a tenant.
+// TenantStatus State of a tenant. Data of a `closing` tenant can only be read; that of an `erasing` tenant is being deleted.
 type TenantStatus string
 
 // TenantUpdate The fields to change.

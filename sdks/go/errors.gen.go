@@ -50,9 +50,10 @@ const (
 	// mode.
 	ErrModeMismatch ErrorCode = "mode_mismatch"
 
-	// ErrTenantSuspended (403): The platform has suspended the tenant. This applies to all its credentials, to its calendar
-	// feeds and to the console. Webhooks wait. Ask the platform. An operator can read the reason in the console. After the
-	// resumption the same credentials work again.
+	// ErrTenantSuspended (403): The platform has suspended the tenant, or is closing it. A suspension applies to all
+	// credentials, to calendar feeds and to the console. During a closure only writes are rejected: data can be read and
+	// exported until the date in the message. Webhooks wait. Ask the platform. An operator can read the reason in the
+	// console. After the resumption the same credentials work again. If the account is closing, export the data in time.
 	ErrTenantSuspended ErrorCode = "tenant_suspended"
 
 	// ErrBookingNotFound (404): The tenant has no booking with this ID. Check the ID. The response is the same if the

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +43,45 @@ func TestSuspensionHoldsFromTheNextRequest(t *testing.T) {
 		for _, g := range gates {
 			want(t, send(g), 200, "")
 		}
+	}
+}
+
+// While a tenant is closing, its data can be read with each kind of credential, and every write is rejected, also a repeated one with a
+// stored response. An erasing tenant is rejected like a suspended one.
+func TestAClosingTenantCanOnlyRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t)
+	until := time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC)
+	for name, credential := range map[string]string{"key": w.identity.newKey(), "grant": w.identity.newToken(time.Now().Add(time.Hour))} {
+		create := func() *response {
+			return g.send(t, "POST", "/api/v1/customers", `{"first_name":"Ada","email":"ada@example.com"}`, bearer(credential), header("Idempotency-Key", "k-"+name))
+		}
+		first := create()
+		if first.StatusCode >= 300 {
+			t.Fatalf("%s: %d %s", name, first.StatusCode, first.body)
+		}
+		w.identity.change(credential, func(p *internalapi.Principal) {
+			inState(internalapi.TenantClosing)(p)
+			p.EraseAt = &until
+		})
+		w.setState(t, credential, "2")
+		want(t, g.send(t, "GET", oneCu, "", bearer(credential)), 200, "")
+		for _, write := range []*response{
+			create(), g.send(t, "POST", "/api/v1/customers", `{"first_name":"Ada","email":"ada@example.com"}`, bearer(credential)),
+			g.send(t, "PATCH", oneCu, `{"first_name":"Eva"}`, bearer(credential)), g.send(t, "DELETE", oneCu, "", bearer(credential)),
+		} {
+			want(t, write, 403, "tenant_suspended")
+			if !strings.Contains(write.body, "2031-05-06T07:08:09Z") {
+				t.Errorf("%s: %s", name, write.body)
+			}
+		}
+		if a := g.send(t, "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, bearer(credential)); a.StatusCode == 403 {
+			t.Errorf("%s: an assistant cannot read: %s", name, a.body)
+		}
+		w.identity.change(credential, inState(internalapi.TenantErasing))
+		w.setState(t, credential, "3")
+		want(t, g.send(t, "GET", oneCu, "", bearer(credential)), 403, "tenant_suspended")
 	}
 }
 

@@ -74,6 +74,7 @@ func openTools(ctx context.Context) (identity *app.App, c toolConfig, closeAll f
 	identity = &app.App{
 		DB: db, Worker: worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes,
 		Now: time.Now, Log: slog.New(slog.DiscardHandler), // the command prints the error itself
+		ClosingPeriod: c.ClosingPeriod,
 	}
 	return identity, c, func() { worker.Close(); db.Close(); _ = redis.Close() }, nil
 }

@@ -20,7 +20,9 @@ func tenantCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "tenant", Short: "Manage tenants."}
 	cmd.AddCommand(tenantCreate(), tenantUpdate(), tenantLimits(), tenantShow(), tenantList(),
 		tenantAction(domain.SuspendTenant, "Suspend a tenant: its credentials and operators are rejected, and its webhooks wait."),
-		tenantAction(domain.ResumeTenant, "Resume a suspended tenant."))
+		tenantAction(domain.ResumeTenant, "Resume a suspended tenant."),
+		tenantAction(domain.CloseTenant, "Close a tenant: its data can be read until it is erased, 30 days later, and its webhooks wait."),
+		tenantAction(domain.ReopenTenant, "Reopen a closing tenant whose erasure has not begun."))
 	return cmd
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"time"
 
+	"holdfast.dev/libs/peer"
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/redisx"
 	"holdfast.dev/libs/secret"
@@ -23,9 +24,12 @@ type Config struct {
 	RedisTimeout time.Duration `env:"REDIS_TIMEOUT" envDefault:"1s"`          // time limit of one write; no request waits for it
 	RateLimit    int           `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"` // rate limit that GET /me returns; the gateway enforces it
 
+	Upstreams       peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"`         // URL of the services that this one calls; UPSTREAM_<NAME>_URL replaces it for one service
+	SignKeys        secret.Setting `env:"CALLER_SIGN_KEYS,required" secret:"true"`                 // keys to sign calls to other services: <target>=<kid>:<hex>,…
 	EncryptionKeys  secret.Setting `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
 	AuthURL         string         `env:"AUTH_URL" envDefault:"http://localhost:8080"`             // URL of the OAuth pages and endpoints as people and apps reach them, without a path; it is the issuer
 	PlatformAddr    string         `env:"PLATFORM_ADDR"`                                           // address of the platform API, such as :8081; empty: it is off
+	ClosingPeriod   time.Duration  `env:"TENANT_CLOSING_PERIOD" envDefault:"720h"`                 // how long the data of a closing tenant can be read before it is erased; the same for the command line
 	PasswordsAtOnce int            `env:"PASSWORDS_AT_ONCE" envDefault:"2"`                        // maximum number of passwords hashed in parallel in this process, with 64 MiB each; further ones wait
 }
 
@@ -55,7 +59,8 @@ type toolConfig struct {
 	AuthURL            string `env:"AUTH_URL" envDefault:"http://localhost:8080"` // one-time links start with this URL
 	Mail               peers.MailAccess
 	Redis              redisx.Access
-	Prefix             string `env:"HOLDFAST_PREFIX" envDefault:"holdfast_"` // prefix of database and role names
+	ClosingPeriod      time.Duration `env:"TENANT_CLOSING_PERIOD" envDefault:"720h"` // the same as for identity
+	Prefix             string        `env:"HOLDFAST_PREFIX" envDefault:"holdfast_"`  // prefix of database and role names
 }
 
 var errNoDatabase = errors.New("no database configured: set DATABASE_URL or POSTGRES_URL, or run the command in the folder of a running platform (with .run/env)")

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"maps"
 	"math"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,13 +20,17 @@ import (
 	"holdfast.dev/services/identity/internal/api/oauth"
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/consume"
+	"holdfast.dev/services/identity/internal/peers"
 	"holdfast.dev/services/identity/internal/store"
 )
 
 // auditWait is how long events are collected. The records of a tenant form one chain, so writing them is only efficient in batches.
 const auditWait = time.Second
 
-const endingsEvery = 5 * time.Second
+const (
+	endingsEvery  = 5 * time.Second
+	erasuresEvery = 2 * time.Second
+)
 
 // otherMemory is the memory of the process in addition to that for passwords, if nothing else limits it.
 const otherMemory = 256 << 20
@@ -57,11 +63,15 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	to, err := cfg.Upstreams.Clients("identity", cfg.SignKeys)
+	if err != nil {
+		return err
+	}
 	passwords := app.NewPasswords(cfg.PasswordsAtOnce)
 	identity := &app.App{
 		DB: p.DB, Worker: p.Worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes,
 		Passwords: passwords, Metrics: app.NewMetrics(rt.Metrics, passwords), Box: box,
-		Now: time.Now, Log: rt.Log, Wake: p.Relay.Wake, Mailer: mailer, AuthURL: cfg.AuthURL,
+		Now: time.Now, Log: rt.Log, Wake: p.Relay.Wake, Mailer: mailer, AuthURL: cfg.AuthURL, ClosingPeriod: cfg.ClosingPeriod,
 	}
 	server, err := oauth.New(oauth.Options{
 		App: identity, Box: box, AuthURL: cfg.AuthURL, PublicURL: strings.TrimSuffix(rt.Common.PublicURL, "/"), Now: time.Now,
@@ -72,6 +82,11 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Go("oauth sweep", identity.SweepOAuth)
 	rt.Every("operator endings", endingsEvery, func(ctx context.Context) error { return identity.FinishEndings(ctx, nil) })
 	rt.Go("signals", identity.RetryPublish)
+	erasures := &app.Erasures{App: identity, Own: p.Eraser, Services: map[string]app.ErasureService{}, Platform: api.PlatformTenant}
+	for name, client := range to {
+		erasures.Services[name] = peers.NewErasure(client)
+	}
+	rt.Every("tenant erasures", erasuresEvery, erasures.Run)
 	lastUse := &app.LastUse{Worker: p.Worker, Log: rt.Log}
 	rt.Go("last use", lastUse.Run)
 	events := consume.New(identity)
@@ -90,6 +105,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	}
 	if err := servePlatform(rt, cfg, &api.PlatformAPI{ //nolint:contextcheck // requests have contexts of their own
 		App: identity, Idempotency: p.Idempotency, Server: &httpx.Server{Service: "identity", Idempotency: p.Idempotency}, Now: time.Now,
+		ErasedServices: slices.Sorted(maps.Keys(to)),
 	}); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		Worker: p.Worker, Retention: cfg.Retention, MaxRows: cfg.MaxRows, Now: time.Now, Metrics: app.NewMetrics(rt.Metrics), Log: rt.Log,
 	}
 	rt.Every("partitions", maintainEvery, intake.Maintain)
-	requests := &consume.Requests{Intake: intake}
+	requests := &consume.Requests{Intake: intake, Erased: p.Marks.Erased}
 	consumer := p.Consume(requests.Handle)
 	consumer.HandleBatch, consumer.FetchWait = requests.HandleBatch, fetchWait
 	handlers := &api.API{DB: p.DB, Pages: p.Pages, Server: p.Server, Retention: cfg.Retention, Now: time.Now}

@@ -71,6 +71,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	events := &app.Events{Intents: intents, Refunds: refunds, Worker: p.Worker, Reader: stripe, Log: rt.Log, Wake: wake, Woken: woken}
 	rt.Go("gateway events", func(ctx context.Context) error { return workOff(ctx, woken, events.Run) })
 
+	p.Eraser.Prepare = (&app.TenantErasure{Worker: p.Worker, Now: time.Now}).Prepare
 	rt.Every("payment sweeper", sweepEvery, (&app.Sweeper{Worker: p.Worker, Now: time.Now}).Run)
 
 	gateways := &app.Accounts{DB: p.DB, Store: accounts, Gateway: stripe, Now: time.Now}

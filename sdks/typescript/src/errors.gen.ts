@@ -83,10 +83,12 @@ export class InsufficientScope extends PermissionError {}
 export class ModeMismatch extends PermissionError {}
 
 /**
- * 403 `tenant_suspended`: The platform has suspended the tenant. This applies to all its credentials, to its calendar
- * feeds and to the console. Webhooks wait.
+ * 403 `tenant_suspended`: The platform has suspended the tenant, or is closing it. A suspension applies to all
+ * credentials, to calendar feeds and to the console. During a closure only writes are rejected: data can be read and
+ * exported until the date in the message. Webhooks wait.
  *
  * Ask the platform. An operator can read the reason in the console. After the resumption the same credentials work again.
+ * If the account is closing, export the data in time.
  */
 export class TenantSuspended extends PermissionError {}
 

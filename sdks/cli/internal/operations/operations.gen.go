@@ -38,7 +38,7 @@ var Remedies = map[string]string{
 	"revoked_credential":         "Use another key, or ask the operator for consent again. You cannot restore a revoked credential.",
 	"insufficient_scope":         "Use a credential that has the scope. The X-Service-Scope header lists the scopes of the credential that you sent.",
 	"mode_mismatch":              "Use a key of the other mode.",
-	"tenant_suspended":           "Ask the platform. An operator can read the reason in the console. After the resumption the same credentials work again.",
+	"tenant_suspended":           "Ask the platform. An operator can read the reason in the console. After the resumption the same credentials work again. If the account is closing, export the data in time.",
 	"booking_not_found":          "Check the ID. The response is the same if the booking belongs to another tenant.",
 	"calendar_feed_not_found":    "Check the ID or the URL. The feed may have been deleted.",
 	"closure_not_found":          "Check the ID. The closure may have been deleted. The response is the same if it belongs to another tenant.",

@@ -91,11 +91,12 @@ class ModeMismatch(base.PermissionDeniedError):
 
 
 class TenantSuspended(base.PermissionDeniedError):
-    """``tenant_suspended``, status 403. The platform has suspended the tenant. This applies to all its credentials, to
-    its calendar feeds and to the console. Webhooks wait.
+    """``tenant_suspended``, status 403. The platform has suspended the tenant, or is closing it. A suspension applies
+    to all credentials, to calendar feeds and to the console. During a closure only writes are rejected: data can be
+    read and exported until the date in the message. Webhooks wait.
 
     Ask the platform. An operator can read the reason in the console. After the resumption the same credentials work
-    again.
+    again. If the account is closing, export the data in time.
     """
 
 

@@ -70,6 +70,9 @@ func (s *Server) inWorkspace(h handler) httpx.Handler {
 		if w.Tenant.Suspended {
 			return showSuspended(p)
 		}
+		if w.Tenant.Closing && p.r.Method == http.MethodPost {
+			return p.show(http.StatusForbidden, pages.Problem(p.frame(""), p.T("tenant_closing"), p.T("tenant_closing_read_only"), httpx.RequestID(p.c)))
+		}
 		return h(p)
 	})
 }

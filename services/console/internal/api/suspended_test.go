@@ -6,10 +6,42 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/proto/internalapi"
 )
+
+// Every page of a closing tenant says until when its data can be read, and no form changes anything.
+func TestClosingTenant(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	closing := tenant(alpha, "alpha", "owner")
+	closing.Status, closing.StatusReason, closing.EraseAt = new(internalapi.TenantClosing), new("The contract has ended"), new(time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC))
+	p.signIn("alone", closing)
+	for _, route := range p.routes() {
+		method, path, _ := strings.Cut(route, " ")
+		to := address("alpha", "live", path)
+		if method == http.MethodPost {
+			p.forget()
+			w := p.post("alone", to, url.Values{"list": {"nothing"}})
+			if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "Changes are not possible while the account is closing") {
+				t.Errorf("%s: %d %s", route, w.Code, w.Body)
+			}
+			for _, c := range p.recordedCalls() {
+				if !slices.Contains(ofSessions, c.ID) {
+					t.Errorf("%s calls %s", route, c.ID)
+				}
+			}
+		}
+	}
+	for _, page := range []string{"/today", "/customers", "/quickstart"} {
+		w := p.get("alone", address("alpha", "live", page))
+		if body := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(body, "You can read and export its data until") || !strings.Contains(body, "2031") || !strings.Contains(body, "The contract has ended") {
+			t.Errorf("%s: %d %s", page, w.Code, body)
+		}
+	}
+}
 
 // Every page and form of a suspended tenant shows only the reason, and calls no other service. Other tenants of the operator stay
 // accessible, and the console opens one of them.

@@ -43,9 +43,11 @@ type Tenant struct {
 	Currency      string   // ISO 4217
 	Country       string
 	PolicyVersion int64
-	Clock         *time.Time // of its test mode
-	Suspended     bool
-	StatusReason  string         // why it is suspended
+	Clock         *time.Time     // of its test mode
+	Suspended     bool           // also while its data is being erased
+	Closing       bool           // its data can only be read
+	EraseAt       time.Time      // when the data of a closing tenant is erased
+	StatusReason  string         // why it is suspended or closing
 	Caps          map[string]int // that the platform has set for it, by name
 }
 

@@ -69,8 +69,12 @@ func (s *Services) session(ctx context.Context, token, requestID string, watch b
 			ID: id, Slug: t.Slug, Name: t.Name, Role: t.Role, Scopes: t.Scopes, Permissions: t.Permissions, Timezone: t.Timezone, Currency: t.Currency,
 			PolicyVersion: t.PolicyVersion, Clock: t.Clock,
 		}
-		if t.Status != nil && *t.Status == internalapi.TenantSuspended {
-			one.Suspended = true
+		if t.Status != nil {
+			one.Suspended = *t.Status == internalapi.TenantSuspended || *t.Status == internalapi.TenantErasing
+			one.Closing = *t.Status == internalapi.TenantClosing
+		}
+		if t.EraseAt != nil {
+			one.EraseAt = *t.EraseAt
 		}
 		if t.StatusReason != nil {
 			one.StatusReason = *t.StatusReason

@@ -41,6 +41,7 @@ func (s *Server) authenticate(c *gin.Context) error {
 
 // limitRate counts the request. The same round trip checks whether the credential was revoked and whether the response to the
 // Idempotency-Key is cached. The state of the tenant comes with the credential, so it is checked here, where the credential is new.
+// The requests of an assistant's tools are checked themselves.
 func (s *Server) limitRate(c *gin.Context) error {
 	q := of(c)
 	if httpx.Writes(c.Request.Method) {
@@ -57,7 +58,7 @@ func (s *Server) limitRate(c *gin.Context) error {
 	q.credential, q.cached = verdict.Credential, verdict.Response
 	allowOrigin(c, q.credential)
 	setRateLimitHeaders(c.Writer.Header(), &verdict)
-	if err := q.credential.Active(); err != nil {
+	if err := q.credential.Active(q.op != mcpOperation && q.op.Method != http.MethodGet); err != nil {
 		return err
 	}
 	if verdict.Passed {

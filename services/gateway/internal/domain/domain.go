@@ -51,7 +51,9 @@ type Principal struct {
 	Revoked bool
 	Limits  OwnLimits // of the tenant
 
-	Suspended bool // the tenant is suspended
+	Suspended bool      // the tenant is suspended, or its data is being erased
+	Closing   bool      // the tenant is closing: its data can only be read
+	EraseAt   time.Time // when the data of a closing tenant is erased
 }
 
 // Allows returns ErrScope with the first scope of needed that p does not have.
@@ -65,10 +67,13 @@ func (p *Principal) Allows(needed []string) error {
 	return nil
 }
 
-// Active returns ErrSuspended if the tenant of the credential is suspended.
-func (p *Principal) Active() error {
-	if p.Suspended {
+// Active returns ErrSuspended if the tenant of the credential is suspended, or if it is closing and the request writes.
+func (p *Principal) Active(writes bool) error {
+	switch {
+	case p.Suspended:
 		return ErrSuspended
+	case p.Closing && writes:
+		return ErrSuspended.WithMessage("The account is closing and accepts no changes. Its data can be read and exported until %s.", p.EraseAt.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

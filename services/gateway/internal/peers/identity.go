@@ -66,7 +66,11 @@ func fromPrincipal(p internalapi.Principal) (domain.Principal, error) {
 		Scopes: strings.Join(p.Scopes, " "), Version: p.Version, Revoked: p.Revoked, Limits: limits,
 	}
 	if p.TenantStatus != nil {
-		out.Suspended = *p.TenantStatus == internalapi.TenantSuspended
+		out.Suspended = *p.TenantStatus == internalapi.TenantSuspended || *p.TenantStatus == internalapi.TenantErasing
+		out.Closing = *p.TenantStatus == internalapi.TenantClosing
+	}
+	if p.EraseAt != nil {
+		out.EraseAt = *p.EraseAt
 	}
 	if p.ExpiresAt != nil {
 		out.Expires = *p.ExpiresAt

@@ -27,8 +27,8 @@ import (
 // platformBase is the path of the platform API.
 const platformBase = "/platform/v1"
 
-// platformTenant is the tenant under whose id the idempotency records of the platform API are stored. No tenant has this id.
-var platformTenant = ids.FromUUID[ids.TenantPrefix]([16]byte{15: 1})
+// PlatformTenant is the tenant under whose id the idempotency records of the platform API are stored. No tenant has this id.
+var PlatformTenant = ids.FromUUID[ids.TenantPrefix]([16]byte{15: 1})
 
 // PlatformAPI contains the dependencies of the platform API's handlers, which run the same use cases as the command line.
 type PlatformAPI struct {
@@ -36,6 +36,8 @@ type PlatformAPI struct {
 	Idempotency *idemstore.Store // its Box seals the links of invitations
 	Server      *httpx.Server
 	Now         func() time.Time
+
+	ErasedServices []string // the other services from which tenants are erased
 }
 
 // Mount registers the operations of the platform's contract.
@@ -43,12 +45,17 @@ func (a *PlatformAPI) Mount(e *gin.Engine) error {
 	e.Use(func(c *gin.Context) { httpx.SetRequestID(c, ids.New[ids.RequestPrefix]().String()) })
 	direct := httpx.DirectAPI{Document: proto.Platform, Base: platformBase, Authenticate: a.authenticate}
 	return a.Server.MountDirect(e, direct, map[string]httpx.Route{
-		"createTenant":    {Handle: a.createTenant},
-		"listTenants":     {Handle: a.listTenants},
-		"getTenant":       {Handle: a.getTenant},
-		"updateTenant":    {Handle: a.updateTenant, Exists: a.tenantExists},
-		"suspendTenant":   {Handle: a.act(domain.SuspendTenant), Exists: a.tenantExists},
-		"resumeTenant":    {Handle: a.act(domain.ResumeTenant), Exists: a.tenantExists},
+		"createTenant":  {Handle: a.createTenant},
+		"listTenants":   {Handle: a.listTenants},
+		"getTenant":     {Handle: a.getTenant},
+		"updateTenant":  {Handle: a.updateTenant, Exists: a.tenantExists},
+		"suspendTenant": {Handle: a.act(domain.SuspendTenant), Exists: a.tenantExists},
+		"resumeTenant":  {Handle: a.act(domain.ResumeTenant), Exists: a.tenantExists},
+		"closeTenant":   {Handle: a.act(domain.CloseTenant), Exists: a.tenantExists},
+		"reopenTenant":  {Handle: a.act(domain.ReopenTenant), Exists: a.tenantExists},
+
+		"getTenantErasure": {Handle: a.getErasure},
+
 		"getTenantLimits": {Handle: a.getLimits},
 		"setTenantLimits": {Handle: a.setLimits, Exists: a.tenantExists},
 		"inviteOwner":     {Handle: a.inviteOwner, Exists: a.tenantExists},
@@ -69,7 +76,7 @@ func (a *PlatformAPI) authenticate(c *gin.Context) error {
 		return err
 	}
 	who := caller.Caller{
-		Tenant: platformTenant, Mode: caller.Live, Credential: key.ID.String(), Kind: "platform_key", Scopes: key.Scopes, RequestID: httpx.RequestID(c),
+		Tenant: PlatformTenant, Mode: caller.Live, Credential: key.ID.String(), Kind: "platform_key", Scopes: key.Scopes, RequestID: httpx.RequestID(c),
 	}
 	obs.AddCaller(ctx, who)
 	c.Request = c.Request.WithContext(caller.With(ctx, who))

@@ -82,6 +82,19 @@ func (a *PlatformAPI) updateTenant(c *gin.Context) error {
 	})
 }
 
+// getErasure also responds for a tenant that exists no longer.
+func (a *PlatformAPI) getErasure(c *gin.Context) error {
+	id, err := tenantID(c.Param("id"))
+	if err != nil {
+		return domain.ErrErasureNotFound
+	}
+	e, err := a.App.ErasureOf(c.Request.Context(), id)
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, view.PlatformErasure(e, a.ErasedServices, a.Now()))
+}
+
 // act returns the handler of an action on a tenant.
 func (a *PlatformAPI) act(action domain.TenantAction) httpx.Handler {
 	return func(c *gin.Context) error {

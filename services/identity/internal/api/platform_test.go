@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -16,12 +17,15 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/contract/contracttest"
+	"holdfast.dev/libs/erasure"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idemstore"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/proto"
 	"holdfast.dev/proto/platformapi"
 
 	"holdfast.dev/services/identity/internal/api"
+	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
 )
 
@@ -44,6 +48,7 @@ func newPlatform(t *testing.T) *platform {
 	idempotency := &idemstore.Store{DB: p.DB.App, Box: p.app.Box, Now: time.Now}
 	handlers := &api.PlatformAPI{
 		App: p.app, Idempotency: idempotency, Server: &httpx.Server{Service: "identity", Idempotency: idempotency}, Now: time.Now,
+		ErasedServices: []string{"one"},
 	}
 	if err := handlers.Mount(p.engine); err != nil {
 		t.Fatal(err)
@@ -181,6 +186,65 @@ func TestPlatformTenants(t *testing.T) {
 	if want := []string{"tenant.create pk platform", "tenant.update pk platform", "tenant.suspend pk platform", "tenant.resume pk platform"}; !slices.Equal(actors, want) {
 		t.Errorf("audited %v", actors)
 	}
+}
+
+// A tenant is closed, shown with the time of its erasure, reopened, and finally erased. What remains can be read.
+func TestPlatformClosesTenants(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	p.app.ClosingPeriod = time.Hour
+	created := read[platformapi.Tenant](p.call("POST", "/tenants", newTenant).is(201))
+	at := "/tenants/" + created.ID
+	p.call("GET", at+"/erasure", "").is(404, "tenant_erasure_not_found")
+	p.call("GET", "/tenants/nonsense/erasure", "").is(404, "tenant_erasure_not_found")
+	p.call("POST", at+"/reopen", `{"reason":"why"}`).is(422, "invalid_status_transition", "status")
+	p.call("POST", at+"/close", `{"reason":""}`).is(422, "invalid_request", "reason")
+	p.call("POST", at+"/close", `{"reason":"over"}`, "If-Match", `"9"`).is(412, "version_mismatch")
+	for range 2 { // the second is a replay
+		got := read[platformapi.Tenant](p.call("POST", at+"/close", `{"reason":"over"}`, "If-Match", `"1"`, "Idempotency-Key", "c").is(200))
+		if got.Status != platformapi.TenantClosing || !got.EraseAt.MustGet().Equal(got.StatusChangedAt.MustGet().Add(time.Hour)) || got.Version != 2 {
+			t.Errorf("closing %+v", got)
+		}
+	}
+	p.call("POST", at+"/close", `{"reason":"over"}`).is(422, "invalid_status_transition", "status")
+	p.call("POST", at+"/suspend", `{"reason":"x"}`).is(422, "invalid_status_transition", "status")
+	e := read[platformapi.Erasure](p.call("GET", at+"/erasure", "").is(200))
+	if e.Status != platformapi.ErasureScheduled || !strings.HasPrefix(e.ClosedBy, "pk_") || e.EraseAt.IsNull() || len(e.Services) != 0 {
+		t.Errorf("scheduled %+v", e)
+	}
+	if got := read[platformapi.Tenant](p.call("POST", at+"/reopen", `{"reason":"they stay"}`).is(200)); got.Status != platformapi.TenantActive || !got.EraseAt.IsNull() {
+		t.Errorf("reopened %+v", got)
+	}
+	p.app.ClosingPeriod = 0
+	p.call("POST", at+"/close", `{"reason":"over"}`, "Idempotency-Key", "d").is(200)
+	if e = read[platformapi.Erasure](p.call("GET", at+"/erasure", "").is(200)); e.Status != platformapi.ErasureWaiting {
+		t.Errorf("due %+v", e)
+	}
+	erasures := &app.Erasures{
+		App: p.app, Own: &erasure.Eraser{Worker: p.DB.Worker}, Platform: api.PlatformTenant, Services: map[string]app.ErasureService{"one": other{}},
+	}
+	if err := erasures.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e = read[platformapi.Erasure](p.call("GET", at+"/erasure", "").is(200))
+	if e.Status != platformapi.ErasureErased || e.ErasedAt.IsNull() || len(e.Services) != 1 || !e.Services[0].Erased || e.DeletedRows <= 3 || !strings.HasPrefix(e.ClosedBy, "pk_") {
+		t.Errorf("erased %+v", e)
+	}
+	p.call("GET", at, "").is(404, "tenant_not_found")
+	p.call("POST", at+"/reopen", `{"reason":"back"}`).is(404, "tenant_not_found")
+	p.call("POST", at+"/close", `{"reason":"over"}`, "Idempotency-Key", "d").is(404, "tenant_not_found") // no stored response contains the tenant
+	p.call("POST", "/tenants", newTenant).is(201)                                                        // the slug is free
+	p.key = p.newKey("read:tenants,suspend:tenants")
+	p.call("POST", at+"/close", `{"reason":"over"}`).is(403, "insufficient_scope")
+}
+
+// other is another service, which has 3 rows of each tenant.
+type other struct{}
+
+func (other) Prepare(context.Context, ids.Tenant) (string, error) { return "", nil }
+
+func (other) Step(context.Context, ids.Tenant) (erasure.Progress, error) {
+	return erasure.Progress{Erased: true, Deleted: 3}, nil
 }
 
 // Pages contain each row once, in order, and a cursor of another list is refused.

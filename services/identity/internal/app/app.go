@@ -43,6 +43,8 @@ type App struct {
 	Mailer    Mailer // sends the links of operators' invitations; nil: they are returned in the response
 	AuthURL   string // base URL of these links
 	Wake      func() // wakes the relay after a commit; nil if none runs in this process
+
+	ClosingPeriod time.Duration // how long the data of a closing tenant can be read
 }
 
 // scope returns ctx with this service as the caller, for a tenant and mode.

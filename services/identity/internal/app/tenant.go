@@ -61,15 +61,17 @@ func (a *App) UpdateTenant(
 	return a.changeTenant(ctx, by, id, tenantChange{domain.TenantUpdated, func(old domain.Tenant) (domain.Tenant, error) { return old.Apply(in), nil }})
 }
 
-// ActOnTenant suspends or resumes a tenant. Otherwise it works like UpdateTenant: gateways apply the new state to the next request.
+// ActOnTenant suspends, resumes, closes or reopens a tenant. Otherwise it works like UpdateTenant: gateways apply the new state to the next request.
 func (a *App) ActOnTenant(
 	ctx context.Context, by domain.Origin, id ids.Tenant, action domain.TenantAction, reason string,
 ) (t domain.Tenant, published bool, err error) {
-	return a.changeTenant(ctx, by, id, a.action(action, reason))
+	return a.changeTenant(ctx, by, id, a.action(by, action, reason))
 }
 
-func (a *App) action(action domain.TenantAction, reason string) tenantChange {
-	return tenantChange{action.Audited(), func(old domain.Tenant) (domain.Tenant, error) { return old.Act(action, reason, a.now()) }}
+func (a *App) action(by domain.Origin, action domain.TenantAction, reason string) tenantChange {
+	return tenantChange{action.Audited(), func(old domain.Tenant) (domain.Tenant, error) {
+		return old.Act(domain.StatusChange{Action: action, Reason: reason, By: by, At: a.now(), Closing: a.ClosingPeriod})
+	}}
 }
 
 // UpdateTenantIn is UpdateTenant in a transaction of the platform, for a tenant of the version that match expects. The caller must
@@ -85,7 +87,7 @@ func (a *App) UpdateTenantIn(
 func (a *App) ActOnTenantIn(
 	ctx context.Context, tx pg.Tx, by domain.Origin, id ids.Tenant, c TenantAct, match patch.Precondition,
 ) (domain.Tenant, error) {
-	return a.changeTenantAs(ctx, tx, by, id, a.action(c.Action, c.Reason).expecting(match))
+	return a.changeTenantAs(ctx, tx, by, id, a.action(by, c.Action, c.Reason).expecting(match))
 }
 
 // expecting returns the change for a tenant of the version that match expects.

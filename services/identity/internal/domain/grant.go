@@ -191,7 +191,8 @@ type TokenPrincipal struct {
 	Clock         *time.Time
 	Revoked       bool
 	TenantStatus  TenantStatus
-	Limits        // of the tenant
+	EraseAt       *time.Time // when the data of a closing tenant is erased
+	Limits                   // of the tenant
 }
 
 // Granted returns the scopes that the token has now.

@@ -139,7 +139,8 @@ type Principal struct {
 	ExpiresAt     *time.Time // end of a rotated key
 	Revoked       bool
 	TenantStatus  TenantStatus
-	Limits        // of the tenant
+	EraseAt       *time.Time // when the data of a closing tenant is erased
+	Limits                   // of the tenant
 }
 
 // Ended reports whether the key was revoked, or ended after its rotation.

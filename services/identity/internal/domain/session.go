@@ -66,5 +66,6 @@ type SessionRow struct {
 	Clock      *time.Time
 	Status     *TenantStatus
 	Reason     *string        // of the tenant's status
+	EraseAt    *time.Time     // when the data of a closing tenant is erased
 	Caps       map[string]int // of the tenant's limits
 }

@@ -13,6 +13,8 @@ type TenantStatus string
 const (
 	TenantActive    TenantStatus = "active"
 	TenantSuspended TenantStatus = "suspended" // no credential and no operator can use its data, and its webhooks wait
+	TenantClosing   TenantStatus = "closing"   // its data can be read until its erasure, and its webhooks wait
+	TenantErasing   TenantStatus = "erasing"   // its data is being deleted
 )
 
 // State is the state of a tenant, with the reason and the time of its last change.
@@ -20,6 +22,8 @@ type State struct {
 	Status          TenantStatus
 	StatusReason    string     // empty before the first change
 	StatusChangedAt *time.Time // nil before the first change
+	StatusChangedBy string     // who changed it, and from where; empty before the first change
+	EraseAt         *time.Time // when the erasure of a closing tenant begins; nil in other states
 }
 
 // TenantAction changes the state of a tenant.
@@ -29,12 +33,20 @@ type TenantAction string
 const (
 	SuspendTenant TenantAction = "suspend"
 	ResumeTenant  TenantAction = "resume"
+	CloseTenant   TenantAction = "close"
+	ReopenTenant  TenantAction = "reopen"
+	EraseTenant   TenantAction = "erase" // only the worker does this, when the time has come
 )
 
 var tenantTransitions = map[TenantStatus]map[TenantAction]TenantStatus{
-	TenantActive:    {SuspendTenant: TenantSuspended},
-	TenantSuspended: {ResumeTenant: TenantActive},
+	TenantActive:    {SuspendTenant: TenantSuspended, CloseTenant: TenantClosing},
+	TenantSuspended: {ResumeTenant: TenantActive, CloseTenant: TenantClosing},
+	TenantClosing:   {ReopenTenant: TenantActive, EraseTenant: TenantErasing},
+	TenantErasing:   {},
 }
+
+// ClosingPeriod is how long the data of a closing tenant can be read before it is erased, unless the platform has set another time.
+const ClosingPeriod = 30 * 24 * time.Hour
 
 // MaxReason is the maximum length of the reason of a change, in characters.
 const MaxReason = 500
@@ -53,15 +65,40 @@ func (s TenantStatus) Next(a TenantAction) (TenantStatus, error) {
 // Audited returns the action's name in the audit log.
 func (a TenantAction) Audited() string { return "tenant." + string(a) }
 
-// Act returns the tenant in the state after an action. The reason is shown to the tenant's operators.
-func (t Tenant) Act(a TenantAction, reason string, at time.Time) (Tenant, error) {
-	next, err := t.Status.Next(a)
+// StatusChange is an action on a tenant.
+type StatusChange struct {
+	Action  TenantAction
+	Reason  string // shown to the tenant's operators
+	By      Origin
+	At      time.Time
+	Closing time.Duration // how long the data of a tenant that closes can be read
+}
+
+// Act returns the tenant in the state after an action.
+func (t Tenant) Act(c StatusChange) (Tenant, error) {
+	next, err := t.Status.Next(c.Action)
 	if err != nil {
 		return Tenant{}, err
 	}
-	if !isLine(reason, 1, MaxReason) {
+	if !isLine(c.Reason, 1, MaxReason) {
 		return Tenant{}, apperr.Field("reason", "Must be one visible line of 1 to %d characters.", MaxReason)
 	}
-	t.State = State{next, reason, &at}
+	t.State = State{Status: next, StatusReason: c.Reason, StatusChangedAt: &c.At, StatusChangedBy: c.By.text()}
+	if next == TenantClosing {
+		t.EraseAt = new(c.At.Add(c.Closing))
+	}
+	return t, nil
+}
+
+// Erase returns the closing tenant as it is when its erasure begins. It keeps who closed it.
+func (t Tenant) Erase(at time.Time) (Tenant, error) {
+	next, err := t.Status.Next(EraseTenant)
+	if err != nil {
+		return Tenant{}, err
+	}
+	if at.Before(*t.EraseAt) { // it was reopened and closed again
+		return Tenant{}, ErrTenantTransition
+	}
+	t.Status, t.StatusChangedAt, t.EraseAt = next, &at, nil
 	return t, nil
 }

@@ -19,8 +19,8 @@ const keyColumns = `tenant_id, livemode, id, name, scopes, version, created_at, 
 func Principal(ctx context.Context, q pg.Q, hash []byte) (domain.Principal, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Principal], domain.ErrCredentialNotFound, `
 		select key_id, tenant_id, livemode, name, scopes, version, timezone, currency, policy_version, clock, expires_at, revoked,
-			requests_per_minute, credential_requests_per_minute, caps, s.status as tenant_status
-		from key_by_hash(@hash) k cross join lateral tenant_limits(k.tenant_id) cross join lateral tenant_state(k.tenant_id) s`, pg.Args{"hash": hash})
+			requests_per_minute, credential_requests_per_minute, caps, s.status as tenant_status, s.erase_at
+		from key_by_hash(@hash) k cross join lateral tenant_limits(k.tenant_id) cross join lateral tenant_status(k.tenant_id) s`, pg.Args{"hash": hash})
 }
 
 // TenantMode is the tenant and the mode of a key.

@@ -78,7 +78,7 @@ const granting = `with t as (insert into tenants (tenant_id, slug, name, timezon
 var people = []string{"operators", "operator_links", "recovery_codes", "operator_sessions", "known_browsers", "operator_endings", "form_drafts", "sign_in_attempts"}
 
 // tenantless are the tables without rows of tenants or people.
-var tenantless = []string{"outbox_partitions", "platform_keys", "schema_common", "schema_service"}
+var tenantless = []string{"outbox_partitions", "platform_keys", "schema_common", "schema_service", "tenant_erasures"}
 
 func owner(t *testing.T, db *pgtest.DB) *pgx.Conn {
 	t.Helper()
@@ -277,7 +277,7 @@ func (m *matrix) inserts(into scope) {
 }
 
 // TestFunctionsThatBypassRowLevelSecurity checks that these are the only functions that run as the owner, and only for the app role
-// (oldest_write reads no table). The worker must not see the hash, name or scopes of a key.
+// (oldest_write reads no table, and erase_tenant is for the worker). The worker must not see the hash, name or scopes of a key.
 func TestFunctionsThatBypassRowLevelSecurity(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -289,9 +289,9 @@ func TestFunctionsThatBypassRowLevelSecurity(t *testing.T) {
 	}
 	functions, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if want := []string{
-		"access_token_by_hash", "app_by_client_id", "app_by_id", "begin_memberships", "credential_by_hash", "delete_registered_app", "end_grants", "ended_credentials", "grant_by_hash", "grant_home", "grants_of",
-		"key_by_hash", "key_home", "memberships_ever", "memberships_of", "oldest_write", "origin_is_registered", "register_app", "signal_grants", "signal_tenant_keys", "signed_in_by",
-		"tenant_limits", "tenant_state", "use_registered_app",
+		"access_token_by_hash", "app_by_client_id", "app_by_id", "begin_memberships", "credential_by_hash", "delete_registered_app", "end_grants", "ended_credentials", "erase_tenant", "grant_by_hash", "grant_home", "grants_of",
+		"key_by_hash", "key_home", "members_of_only", "memberships_ever", "memberships_of", "oldest_write", "origin_is_registered", "register_app", "release_apps", "signal_grants", "signal_tenant_keys", "signed_in_by",
+		"tenant_limits", "tenant_state", "tenant_status", "use_registered_app",
 	}; err != nil || !slices.Equal(functions, want) {
 		t.Errorf("security definer functions %v: %v; want %v", functions, err, want)
 	}
@@ -314,7 +314,7 @@ func TestFunctionsThatBypassRowLevelSecurity(t *testing.T) {
 func TestLookupsArePlannedOnce(t *testing.T) {
 	t.Parallel()
 	conn := owner(t, pgtest.New(t, migrations.FS))
-	for _, name := range []string{"key_by_hash", "access_token_by_hash", "grant_by_hash", "app_by_id", "tenant_limits", "tenant_state"} {
+	for _, name := range []string{"key_by_hash", "access_token_by_hash", "grant_by_hash", "app_by_id", "tenant_limits", "tenant_status"} {
 		var language string
 		err := conn.QueryRow(t.Context(), `select l.lanname from pg_proc p join pg_language l on l.oid = p.prolang where p.proname = $1`, name).Scan(&language)
 		if err != nil || language != "plpgsql" {

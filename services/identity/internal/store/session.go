@@ -101,9 +101,9 @@ func nullID(id domain.SessionID) *domain.SessionID {
 // is not signed in.
 func SignedInBy(ctx context.Context, q pg.Q, hash []byte, now time.Time) ([]domain.SessionRow, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.SessionRow], `select seen_at, created_at, id, operator, email, name, factor,
-		tenant, slug, tenant_name, role, timezone, currency, country, version, clock, caps, t.status, t.reason
+		tenant, slug, tenant_name, role, timezone, currency, country, version, clock, caps, t.status, t.reason, t.erase_at
 		from signed_in_by($1, $2) with ordinality s left join lateral tenant_limits(s.tenant) on true
-			left join lateral tenant_state(s.tenant) t on true order by ordinality`, hash, now)
+			left join lateral tenant_status(s.tenant) t on true order by ordinality`, hash, now)
 }
 
 // ExtendSession records that a session is in use and extends it. A session that was ended in the meantime is not restored.

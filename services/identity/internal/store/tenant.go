@@ -17,7 +17,7 @@ import (
 const tenantColumns = `tenant_id, slug, name, timezone, currency, country, auto_confirm, hold_ttl_minutes,
 	min_notice_minutes, max_advance_days, confirm_on_deposit, refund_rules, auto_refund, refund_late_payments, invoice_prefix, invoice_year, legal_name, address, tax_id,
 	tax_behavior, default_taxes, requests_per_minute, credential_requests_per_minute, caps, clock, status, status_reason, status_changed_at,
-	version, created_at, updated_at`
+	status_changed_by, erase_at, version, created_at, updated_at`
 
 const callersTenant = `select ` + tenantColumns + ` from tenants where tenant_id = @tenant`
 
@@ -67,7 +67,7 @@ func InsertTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) error {
 		values (@tenant, @slug, @name, @timezone, @currency, @country, @auto_confirm, @hold_ttl_minutes,
 			@min_notice_minutes, @max_advance_days, @confirm_on_deposit, @refund_rules, @auto_refund, @refund_late_payments, @invoice_prefix, @invoice_year, @legal_name, @address, @tax_id,
 			@tax_behavior, @default_taxes, @requests_per_minute, @credential_requests_per_minute, @caps, @clock, @status, @status_reason, @status_changed_at,
-			@version, @created_at, @updated_at)`, args)
+			@status_changed_by, @erase_at, @version, @created_at, @updated_at)`, args)
 	if pg.ConstraintName(err) == "tenants_slug_key" {
 		return domain.ErrSlugTaken.WithMessage("Another tenant already uses the slug %q.", t.Slug)
 	}
@@ -93,6 +93,7 @@ func UpdateTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) (domain.Tenant
 			tax_id = @tax_id, tax_behavior = @tax_behavior, default_taxes = @default_taxes,
 			requests_per_minute = @requests_per_minute, credential_requests_per_minute = @credential_requests_per_minute, caps = @caps, clock = @clock,
 			status = @status, status_reason = @status_reason, status_changed_at = @status_changed_at,
+			status_changed_by = @status_changed_by, erase_at = @erase_at, erasure_waits_for = '',
 			updated_at = @updated_at, version = version + 1
 		where tenant_id = @tenant returning `+tenantColumns, tenantArgs(t))
 }
@@ -107,6 +108,7 @@ func tenantArgs(t domain.Tenant) pg.Args {
 		"invoice_prefix": t.InvoicePrefix, "invoice_year": t.InvoiceYear, "legal_name": t.LegalName, "address": t.Address, "tax_id": t.TaxID,
 		"tax_behavior": t.TaxBehavior, "default_taxes": t.DefaultTaxes,
 		"status": t.Status, "status_reason": t.StatusReason, "status_changed_at": t.StatusChangedAt,
+		"status_changed_by": t.StatusChangedBy, "erase_at": t.EraseAt,
 		"requests_per_minute": t.RequestsPerMinute, "credential_requests_per_minute": t.CredentialRequestsPerMinute, "caps": t.Caps,
 		"updated_at": t.UpdatedAt,
 	}

@@ -30,6 +30,7 @@ type AdminTenant struct {
 	Status        string                    `json:"status"`
 	StatusReason  string                    `json:"status_reason"`     // empty before the first change
 	StatusChanged *time.Time                `json:"status_changed_at"` // null before the first change
+	EraseAt       *time.Time                `json:"erase_at"`          // null unless the tenant is closing
 	Version       int64                     `json:"version"`
 	CreatedAt     time.Time                 `json:"created_at"`
 	UpdatedAt     time.Time                 `json:"updated_at"`
@@ -42,7 +43,7 @@ func TenantForAdmin(t domain.Tenant) AdminTenant {
 		BookingPolicy: internalPolicy(t.Policy),
 		InvoicePrefix: t.InvoicePrefix, InvoiceYear: t.InvoiceYear, LegalName: t.LegalName, Address: t.Address, TaxID: t.TaxID,
 		TaxBehavior: string(t.TaxBehavior), DefaultTaxes: t.DefaultTaxes, Limits: TenantLimits(t.Limits),
-		TestClock: utc(t.Clock), Status: string(t.Status), StatusReason: t.StatusReason, StatusChanged: utc(t.StatusChangedAt),
+		TestClock: utc(t.Clock), Status: string(t.Status), StatusReason: t.StatusReason, StatusChanged: utc(t.StatusChangedAt), EraseAt: utc(t.EraseAt),
 		Version: t.Version, CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
 	}
 }

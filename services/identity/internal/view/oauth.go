@@ -121,7 +121,7 @@ func Session(rows []domain.SessionRow, scopes []string, proof string) internalap
 		one := internalapi.SessionTenant{
 			ID: r.Tenant.String(), Slug: *r.Slug, Name: *r.TenantName, Role: string(*r.Role), Scopes: r.Role.Scopes(scopes), Permissions: []string{},
 			Timezone: *r.Timezone, Currency: *r.Currency, Country: r.Country, PolicyVersion: *r.Version, Clock: utc(r.Clock),
-			Status: (*internalapi.TenantStatus)(r.Status), StatusReason: r.Reason,
+			Status: (*internalapi.TenantStatus)(r.Status), StatusReason: r.Reason, EraseAt: utc(r.EraseAt),
 		}
 		if len(r.Caps) > 0 {
 			one.Caps = &r.Caps

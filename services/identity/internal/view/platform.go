@@ -34,6 +34,7 @@ func PlatformTenant(t domain.Tenant) platformapi.Tenant {
 	out := platformapi.Tenant{
 		ID: t.ID.String(), Object: "tenant", Slug: t.Slug, Name: t.Name, Timezone: t.Timezone, Currency: t.Currency, Country: api.OrNull(t.Country),
 		Status: platformapi.TenantStatus(t.Status), StatusReason: api.Null[string](), StatusChangedAt: api.OrNull(utc(t.StatusChangedAt)),
+		EraseAt: api.OrNull(utc(t.EraseAt)),
 		Version: t.Version, CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
 	}
 	if t.StatusReason != "" {
@@ -50,6 +51,41 @@ func PlatformTenants(list []domain.Tenant, more bool) platformapi.TenantList {
 	}
 	if more {
 		out.NextCursor.Set(out.Data[len(list)-1].ID)
+	}
+	return out
+}
+
+// Erasure is what identity knows about the erasure of a tenant.
+type Erasure struct {
+	Tenant   domain.Tenant   // the closing tenant, before the erasure begins
+	WaitsFor string          // before the erasure begins
+	Begun    *domain.Erasure // nil before the erasure begins
+}
+
+// PlatformErasure renders the erasure of a tenant. services are the names of the other services from which tenants are erased.
+func PlatformErasure(e Erasure, services []string, now time.Time) platformapi.Erasure {
+	out := platformapi.Erasure{Object: "tenant_erasure", EraseAt: api.Null[time.Time](), WaitsFor: api.Null[string](), StartedAt: api.Null[time.Time](), ErasedAt: api.Null[time.Time](), Services: []platformapi.ServiceErasure{}}
+	if e.Begun == nil {
+		out.ID, out.ClosedBy, out.Status, out.EraseAt = e.Tenant.ID.String(), e.Tenant.StatusChangedBy, platformapi.ErasureScheduled, api.OrNull(utc(e.Tenant.EraseAt))
+		if e.WaitsFor != "" {
+			out.WaitsFor.Set(e.WaitsFor)
+		}
+		if e.Tenant.EraseAt != nil && !now.Before(*e.Tenant.EraseAt) {
+			out.Status = platformapi.ErasureWaiting
+		}
+		return out
+	}
+	b := e.Begun
+	out.ID, out.ClosedBy, out.Status, out.DeletedRows = b.TenantID.String(), b.ClosedBy, platformapi.ErasureErasing, b.Deleted
+	out.StartedAt.Set(b.StartedAt.UTC())
+	if b.ErasedAt != nil {
+		out.Status = platformapi.ErasureErased
+		out.ErasedAt.Set(b.ErasedAt.UTC())
+	}
+	for _, name := range services {
+		deleted, erased := b.Services[name]
+		out.Services = append(out.Services, platformapi.ServiceErasure{Service: name, Erased: erased, DeletedRows: deleted})
+		out.DeletedRows += deleted
 	}
 	return out
 }

@@ -116,8 +116,8 @@ func Principal(p domain.Principal) internalapi.Principal {
 		ID: p.KeyID.String(), Kind: "api_key", Name: p.Name, Mode: string(caller.ModeOf(p.Livemode)), Scopes: p.Scopes,
 		TenantID: p.TenantID.String(), Timezone: p.Timezone, Currency: p.Currency,
 		PolicyVersion: p.PolicyVersion, Version: p.Version, Clock: utc(p.Clock), ExpiresAt: utc(p.ExpiresAt), Revoked: p.Revoked,
-		TenantStatus: new(internalapi.TenantStatus(p.TenantStatus)),
-		Limits:       new(TenantLimits(p.Limits)),
+		TenantStatus: new(internalapi.TenantStatus(p.TenantStatus)), EraseAt: utc(p.EraseAt),
+		Limits: new(TenantLimits(p.Limits)),
 	}
 }
 
@@ -136,8 +136,8 @@ func TokenPrincipal(p domain.TokenPrincipal) internalapi.Principal {
 		ID: p.GrantID.String(), Kind: "oauth", Name: p.Name, Mode: string(caller.ModeOf(p.Livemode)), Scopes: p.Granted(),
 		TenantID: p.TenantID.String(), Timezone: p.Timezone, Currency: p.Currency, ExpiresAt: utc(&p.ExpiresAt),
 		PolicyVersion: p.PolicyVersion, Version: p.Version, Clock: utc(p.Clock), Revoked: p.Revoked, Origins: origins(p.Origins),
-		TenantStatus: new(internalapi.TenantStatus(p.TenantStatus)),
-		Limits:       new(TenantLimits(p.Limits)),
+		TenantStatus: new(internalapi.TenantStatus(p.TenantStatus)), EraseAt: utc(p.EraseAt),
+		Limits: new(TenantLimits(p.Limits)),
 	}
 }
 

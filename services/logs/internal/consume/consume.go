@@ -18,7 +18,10 @@ import (
 )
 
 // Requests handles the messages of the topic of the request log.
-type Requests struct{ Intake *app.Intake }
+type Requests struct {
+	Intake *app.Intake
+	Erased func(ctx context.Context) (map[ids.Tenant]bool, error) // the tenants whose requests are not stored
+}
 
 // Handle is a kafkax.Handler.
 func (h *Requests) Handle(ctx context.Context, m kafkax.Message) error {
@@ -27,6 +30,10 @@ func (h *Requests) Handle(ctx context.Context, m kafkax.Message) error {
 
 // HandleBatch stores the requests of all messages in one transaction.
 func (h *Requests) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
+	erased, err := h.Erased(ctx)
+	if err != nil {
+		return err
+	}
 	var list []domain.RequestLog
 	for _, m := range batch {
 		var in eventsv1.RequestLogs
@@ -39,7 +46,9 @@ func (h *Requests) HandleBatch(ctx context.Context, batch []kafkax.Message) erro
 			if err != nil {
 				return kafkax.Poison(err)
 			}
-			list = append(list, l)
+			if !erased[l.TenantID] {
+				list = append(list, l)
+			}
 		}
 	}
 	if len(list) == 0 {

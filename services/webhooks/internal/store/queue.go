@@ -84,9 +84,9 @@ func (q *Queue) Retry(ctx context.Context, tx pg.Tx, d domain.Delivery, now time
 	return err
 }
 
-// TenantChanged makes the queues of all endpoints of the caller's tenant and mode ready, if the tenant is no longer suspended.
-func (q *Queue) TenantChanged(ctx context.Context, tx pg.Tx, suspended bool) error {
-	if suspended {
+// TenantChanged makes the queues of all endpoints of the caller's tenant and mode ready, if its deliveries no longer wait.
+func (q *Queue) TenantChanged(ctx context.Context, tx pg.Tx, paused bool) error {
+	if paused {
 		return nil // each queue waits from its next pass on
 	}
 	_, err := tx.Exec(ctx, `

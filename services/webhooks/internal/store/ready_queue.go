@@ -20,7 +20,7 @@ type ReadyQueue struct {
 	SecretIDs []domain.SecretID // the current secret first
 	Sealed    [][]byte
 	Headers   []byte // sealed; empty if the endpoint has none
-	Suspended bool   // the tenant is suspended: the deliveries wait
+	Suspended bool   // the tenant is not active: the deliveries wait
 }
 
 // queueRow is a row of the table endpoint_queues with the columns of its endpoint that the dispatcher needs.
@@ -107,7 +107,7 @@ const readQueues = `
 	select l.tenant_id, l.livemode, l.endpoint_id, e.url, e.status = 'enabled' as enabled, e.max_in_flight, e.max_per_second, c.in_flight,
 		l.begun_at, l.begun, l.failed_at, l.failed, l.deferred_until, l.deferrals, l.slow_until, s.secret_ids, s.sealed,
 		e.sealed_headers,
-		exists (select from tenant_states t where (t.tenant_id, t.livemode) = (k.tenant_id, k.livemode) and t.status = 'suspended') as suspended
+		exists (select from tenant_states t where (t.tenant_id, t.livemode) = (k.tenant_id, k.livemode) and t.status <> 'active') as suspended
 	from locked k
 	join endpoint_queues l on (l.tenant_id, l.livemode, l.endpoint_id) = (k.tenant_id, k.livemode, k.endpoint_id)
 	join endpoints e on (e.tenant_id, e.livemode, e.id) = (k.tenant_id, k.livemode, k.endpoint_id)
