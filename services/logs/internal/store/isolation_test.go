@@ -16,5 +16,7 @@ func TestIsolation(t *testing.T) {
 			"(select uuid_floor(now())), 200, 2, 'POST', '/bookings', '/bookings', '', 'key_1', 'api_key', 1, false",
 		},
 		{"request_log_counts", "day, rows", "current_date, 1"},
-	}, "request_log_counts_day")
+		{"request_counts", "day, class, requests", "current_date, 'read', 1"},
+		{"request_counts_sealed", "through", "current_date"},
+	}, "request_log_counts_day", "request_counts_day")
 }
