@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"time"
 
+	"holdfast.dev/libs/peer"
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/redisx"
 	"holdfast.dev/libs/secret"
@@ -21,6 +22,8 @@ type Config struct {
 	Redis        redisx.Access  // its certificates, and the Sentinels' login
 	Mail         peers.MailAccess
 	RedisTimeout time.Duration `env:"REDIS_TIMEOUT" envDefault:"1s"`          // time limit of one write; no request waits for it
+	Upstreams    peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"` // URL of the services that measure the usage of tenants; UPSTREAM_<NAME>_URL replaces it for one service
+	SignKeys     secret.Setting `env:"CALLER_SIGN_KEYS" secret:"true"` // keys to sign calls to other services: <target>=<kid>:<hex>,…; empty: no usage is recorded
 	RateLimit    int           `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"` // rate limit that GET /me returns; the gateway enforces it
 
 	EncryptionKeys  secret.Setting `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
