@@ -15,8 +15,9 @@ var errNoRow = errors.New("a statement that returns one row returned none")
 
 var scanBool = pgx.RowTo[bool]
 
-// transient are the tables that every database has for the platform's own purposes. Their rows do not count as stored.
-var transient = []string{"idempotency_keys", "inbox", "outbox"}
+// own are the tables that the platform has for its own purposes: those of every database, and those of metering. Their rows do not count
+// as stored.
+var own = []string{"idempotency_keys", "inbox", "outbox", "request_counts", "request_counts_sealed", "usage_days"}
 
 // Tables returns the tables whose rows count as stored: those with rows of tenants in both modes, by name. Partitions are not listed.
 func Tables(ctx context.Context, q pg.Q) ([]string, error) {
@@ -25,7 +26,7 @@ func Tables(ctx context.Context, q pg.Q) ([]string, error) {
 		where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> all($1)
 			and c.relrowsecurity and has_table_privilege(c.oid, 'select')
 			and (select count(*) from pg_attribute a where a.attrelid = c.oid and a.attname in ('tenant_id', 'livemode')) = 2
-		order by 1`, transient)
+		order by 1`, own)
 }
 
 type size struct{ Rows, Bytes int64 }
