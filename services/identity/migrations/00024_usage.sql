@@ -21,7 +21,7 @@ create table usage_days (
 );
 create index usage_days_day on usage_days (day, tenant_id, livemode);
 select protect('usage_days');
-revoke insert, update, delete on usage_days from "${APP_ROLE}";
+revoke update, delete on usage_days from "${APP_ROLE}";
 select open_to_worker('usage_days', 'select, insert');
 
 -- The days, in order: how far the recording of each has come. At most one is not complete.

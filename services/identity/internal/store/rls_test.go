@@ -59,7 +59,7 @@ var fixtures = map[string]fixture{
 	"grant_signals": {`insert into grant_signals (tenant_id, livemode, grant_id, value) values ($1, $2, gen_random_uuid(), '1')`, "siu", true},
 	"usage_days": {`insert into usage_days (tenant_id, livemode, day, requests_read, requests_write, requests_export, requests_stream,
 			requests_rejected, bookings, events, deliveries, stored_rows, stored_bytes, payments, measured_at)
-		values ($1, $2, '2026-01-01', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '[]', now())`, "s", true},
+		values ($1, $2, date '2026-01-01' + (random() * 1e6)::integer, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '[]', now())`, "si", true},
 	"inbox":         {`insert into inbox (tenant_id, livemode, consumer, event_id, expires_at) values ($1, $2, 'c', gen_random_uuid(), now())`, "siud", true},
 }
 
