@@ -48,7 +48,7 @@ func wire(rt *service.Runtime, cfg Config) error {
 	rt.OnStop("redis", func(context.Context) error { return redis.Close() })
 	rt.Go("redis", redis.Run)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
-	rt.Go("request log", server.Pipeline.Requests.Run) // it stops after the server, and writes the last entries
+	rt.Go("request log", server.Pipeline.Requests.Run)  // it stops after the server, and writes the last entries
 	rt.Go("request counts", server.Pipeline.Counts.Run) // the same
 	handler := server.Handler()
 	server.Assistant = assistant.New(strings.TrimSuffix(server.PublicURL, "/"), rt.Observed(handler), rt.Log)

@@ -21,10 +21,10 @@ type Config struct {
 	RedisURL     secret.Setting `env:"REDIS_URL,required" secret:"url"` // URL of the Redis that the gateways use
 	Redis        redisx.Access  // its certificates, and the Sentinels' login
 	Mail         peers.MailAccess
-	RedisTimeout time.Duration `env:"REDIS_TIMEOUT" envDefault:"1s"`          // time limit of one write; no request waits for it
+	RedisTimeout time.Duration  `env:"REDIS_TIMEOUT" envDefault:"1s"`                   // time limit of one write; no request waits for it
 	Upstreams    peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"` // URL of the services that measure the usage of tenants; UPSTREAM_<NAME>_URL replaces it for one service
-	SignKeys     secret.Setting `env:"CALLER_SIGN_KEYS" secret:"true"` // keys to sign calls to other services: <target>=<kid>:<hex>,…; empty: no usage is recorded
-	RateLimit    int           `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"` // rate limit that GET /me returns; the gateway enforces it
+	SignKeys     secret.Setting `env:"CALLER_SIGN_KEYS" secret:"true"`                  // keys to sign calls to other services: <target>=<kid>:<hex>,…; empty: no usage is recorded
+	RateLimit    int            `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`          // rate limit that GET /me returns; the gateway enforces it
 
 	EncryptionKeys  secret.Setting `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
 	AuthURL         string         `env:"AUTH_URL" envDefault:"http://localhost:8080"`             // URL of the OAuth pages and endpoints as people and apps reach them, without a path; it is the issuer

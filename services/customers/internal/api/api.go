@@ -2,8 +2,8 @@
 package api
 
 import (
-	"errors"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/gin-gonic/gin"

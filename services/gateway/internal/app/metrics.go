@@ -16,7 +16,7 @@ type Metrics struct {
 	BodyBytes  prometheus.Gauge       // bytes of bodies in memory
 	Breaker    *prometheus.GaugeVec   // state of the circuit breaker by upstream: 0 closed, 1 half open, 2 open
 
-	RequestLogs *prometheus.CounterVec // entries of the request log by result: sent; full, tenant and failed were dropped
+	RequestLogs   *prometheus.CounterVec // entries of the request log by result: sent; full, tenant and failed were dropped
 	RequestCounts *prometheus.CounterVec // requests by what became of their count: sent; full and lost are not counted
 }
 

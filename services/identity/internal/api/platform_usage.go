@@ -112,7 +112,9 @@ func (a *PlatformAPI) usageCSV(c *gin.Context, day time.Time) error {
 }
 
 // usageCursor returns the cursor of the page after a row: the tenant and the mode.
-func usageCursor(u domain.Usage) string { return u.TenantID.String() + "." + string(caller.ModeOf(u.Livemode)) }
+func usageCursor(u domain.Usage) string {
+	return u.TenantID.String() + "." + string(caller.ModeOf(u.Livemode))
+}
 
 // usageRow returns the row of a cursor. "" is the place before all rows.
 func usageRow(cursor string) (store.UsageRow, error) {

@@ -60,7 +60,7 @@ var fixtures = map[string]fixture{
 	"usage_days": {`insert into usage_days (tenant_id, livemode, day, requests_read, requests_write, requests_export, requests_stream,
 			requests_rejected, bookings, events, deliveries, stored_rows, stored_bytes, payments, measured_at)
 		values ($1, $2, date '2026-01-01' + (random() * 1e6)::integer, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '[]', now())`, "si", true},
-	"inbox":         {`insert into inbox (tenant_id, livemode, consumer, event_id, expires_at) values ($1, $2, 'c', gen_random_uuid(), now())`, "siud", true},
+	"inbox": {`insert into inbox (tenant_id, livemode, consumer, event_id, expires_at) values ($1, $2, 'c', gen_random_uuid(), now())`, "siud", true},
 }
 
 // order lists tables that others reference first.

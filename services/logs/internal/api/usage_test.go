@@ -29,7 +29,7 @@ func TestUsageOfRequests(t *testing.T) {
 	w := newWorld(t)
 	ctx := w.ctx()
 	c := caller.FromContext(ctx)
-	yesterday := time.Now().UTC().Truncate(24 * time.Hour).AddDate(0, 0, -1)
+	yesterday := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -1)
 	add := func(batch byte, requests int64) {
 		var list []domain.RequestCount
 		for i, class := range []string{"read", "write", "export", "stream", "rejected", "of a later version"} {
