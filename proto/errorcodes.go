@@ -225,6 +225,11 @@ var ErrorCodes = []ErrorCode{
 		"Check the ID. The response is the same if the unit belongs to another tenant.", false,
 	},
 	{
+		"usage_not_recorded", 404,
+		"The usage of the day is not recorded yet, or it is not complete. Only the platform API returns this code.",
+		"Repeat the request later. A day is recorded after its end in UTC, when all services have reported.", true,
+	},
+	{
 		"view_not_found", 404,
 		"Internal calls only: the operator has no saved view with this ID for the tenant.",
 		"Check the ID.", false,

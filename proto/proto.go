@@ -44,3 +44,8 @@ var InternalPayments []byte
 //
 //go:embed internal/webhooks.yaml
 var InternalWebhooks []byte
+
+// InternalUsage are the internal calls that each service with a database answers about a tenant's usage and background work.
+//
+//go:embed internal/usage.yaml
+var InternalUsage []byte

@@ -160,9 +160,10 @@ func (l *loader) fill(op *Operation, item, node *yaml.Node, itemPtr, ptr string)
 	return l.requestBody(op, yamldoc.Child(node, "requestBody"), ptr+"/requestBody")
 }
 
-// response determines whether the 2xx response contains personal data. Responses to internal calls are not stored.
+// response determines the columns of the 2xx response as CSV, and whether it contains personal data. Responses to internal calls are not
+// stored.
 func (l *loader) response(op *Operation, node *yaml.Node) error {
-	if l.service != "" {
+	if l.service != "" && !l.direct {
 		return nil
 	}
 	node, _, err := l.Follow(node, "")
@@ -173,13 +174,17 @@ func (l *loader) response(op *Operation, node *yaml.Node) error {
 	if schema == nil {
 		return nil
 	}
+	csv := yamldoc.Child(yamldoc.Child(node, "content"), "text/csv")
+	if l.direct {
+		return l.columns(op, csv, schema)
+	}
 	m, err := l.mask(schema)
 	if err != nil {
 		return err
 	}
 	expands := slices.ContainsFunc(op.params, func(p *parameter) bool { return p.name == "expand" })
 	op.Personal = m.holds(expands, map[*mask]bool{})
-	return l.columns(op, yamldoc.Child(yamldoc.Child(node, "content"), "text/csv"), schema)
+	return l.columns(op, csv, schema)
 }
 
 func (l *loader) requestBody(op *Operation, node *yaml.Node, ptr string) error {

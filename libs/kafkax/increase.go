@@ -134,17 +134,7 @@ func Backlogs(ctx context.Context, c Cluster, topic string, groups []string) ([]
 		if err != nil {
 			return nil, fmt.Errorf("offsets of group %s: %w", group, err)
 		}
-		waiting := Backlog{Group: group}
-		ends.Each(func(end kadm.ListedOffset) {
-			next := int64(0)
-			if start, ok := starts.Lookup(end.Topic, end.Partition); ok {
-				next = start.Offset
-			}
-			if at, ok := done.Lookup(end.Topic, end.Partition); ok {
-				next = max(next, at.At)
-			}
-			waiting.Messages += max(0, end.Offset-next)
-		})
+		waiting := Backlog{Group: group, Messages: missing(starts, ends, done)}
 		if waiting.Messages > 0 {
 			out = append(out, waiting)
 		}

@@ -126,3 +126,51 @@ func appendRows[T, V any](out []byte, t *table, items []T, shape func(T) V) (_ [
 	}
 	return out, n, nil
 }
+
+// CSV responds with rows in the columns of the contract. next returns the next rows, and none after the last ones.
+func CSV[V any](c *gin.Context, next func(ctx context.Context) ([]V, error)) error {
+	op := httpx.Operation(c)
+	obs.SetRoute(c.Request.Context(), httpx.CSVRoute(op))
+	return Download(c, httpx.CSVType+"; charset=utf-8", func(ctx context.Context, w io.Writer) error {
+		t := newTable(op.CSV, nil)
+		out := t.appendHeader(nil)
+		for {
+			rows, err := next(ctx)
+			if err == nil {
+				out, err = appendAll(out, t, rows)
+			}
+			if err == nil {
+				_, err = w.Write(out)
+			}
+			if err != nil || len(rows) == 0 {
+				return err
+			}
+			out = out[:0]
+		}
+	})
+}
+
+// WriteCSV writes the names of the columns, and rows.
+func WriteCSV[V any](w io.Writer, columns []contract.Column, rows []V) error {
+	t := newTable(columns, nil)
+	out, err := appendAll(t.appendHeader(nil), t, rows)
+	if err == nil {
+		_, err = w.Write(out)
+	}
+	return err
+}
+
+// appendAll appends the records of all rows.
+func appendAll[V any](out []byte, t *table, rows []V) (_ []byte, err error) {
+	var body bytes.Buffer
+	for _, row := range rows {
+		body.Reset()
+		if err := contract.EncodeTo(&body, row); err != nil {
+			return out, err
+		}
+		if out, err = t.appendRow(out, body.Bytes()); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}

@@ -161,6 +161,13 @@ func (p *Platform) Consume(handle kafkax.Handler) *kafkax.Consumer {
 	return consumer
 }
 
+// CaughtUp reports whether the consumer has handled all messages that its topics have now. It waits for at most patience.
+func (p *Platform) CaughtUp(ctx context.Context, patience time.Duration) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return kafkax.CaughtUp(ctx, p.cluster, p.service.Reads, p.service.Name)
+}
+
 // Serve registers the HTTP server with the operations that mount adds. It fails if proto/services.yaml and the calls of Consume are
 // inconsistent.
 func (p *Platform) Serve(mount func(e *gin.Engine) error) error {

@@ -120,6 +120,18 @@ type APIKeyList struct {
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
+// BackgroundWork What waits for a tenant.
+type BackgroundWork struct {
+	// Object Always `background_work`.
+	Object string `json:"object"`
+
+	// Data By service, kind and mode. Work that does not exist is not listed.
+	Data []WaitingItem `json:"data"`
+
+	// Unavailable Services that did not respond, sorted by name. Their work is missing.
+	Unavailable []string `json:"unavailable"`
+}
+
 // Erasure The erasure of a tenant.
 type Erasure struct {
 	// ID ID of the tenant, `tn_…`.
@@ -234,6 +246,21 @@ type OwnerInvite struct {
 	Name string `json:"name"`
 }
 
+// PaymentVolume The movements of money in one currency, in its smallest unit.
+type PaymentVolume struct {
+	// Currency ISO 4217 code of the currency.
+	Currency string `json:"currency"`
+
+	// Charged Charges, less charges that a bank withdrew.
+	Charged int64 `json:"charged"`
+
+	// Refunded Refunds, less failed refunds.
+	Refunded int64 `json:"refunded"`
+
+	// Disputed Amounts that disputes withdrew, less reinstated ones.
+	Disputed int64 `json:"disputed"`
+}
+
 // ServiceErasure The erasure of a tenant from one service.
 type ServiceErasure struct {
 	// Service Name of the service.
@@ -343,6 +370,99 @@ type TenantUpdate struct {
 
 	// Country ISO 3166-1 code of the country, or null to clear it.
 	Country nullable.Nullable[string] `json:"country,omitempty"`
+}
+
+// Usage The usage of a tenant in one mode on one day, in UTC. It does not change after it was recorded.
+type Usage struct {
+	// Object Always `usage`.
+	Object string `json:"object"`
+
+	// TenantID ID of the tenant, `tn_…`.
+	TenantID string `json:"tenant_id"`
+
+	// Day The day, in UTC.
+	Day string `json:"day"`
+
+	// Mode Live data or test data.
+	Mode Mode `json:"mode"`
+
+	// RequestsRead Requests that read, with any status except 401, 403 and 429.
+	RequestsRead int64 `json:"requests_read"`
+
+	// RequestsWrite Requests that write, also repeated ones with a stored response.
+	RequestsWrite int64 `json:"requests_write"`
+
+	// RequestsExport Lists as CSV.
+	RequestsExport int64 `json:"requests_export"`
+
+	// RequestsStream Event streams that were opened.
+	RequestsStream int64 `json:"requests_stream"`
+
+	// RequestsRejected Requests with the status 401, 403 or 429.
+	RequestsRejected int64 `json:"requests_rejected"`
+
+	// Bookings Bookings that were created.
+	Bookings int64 `json:"bookings"`
+
+	// Events Events that the event log recorded.
+	Events int64 `json:"events"`
+
+	// Deliveries Deliveries that were created, also those of resent events. Retries do not count.
+	Deliveries int64 `json:"deliveries"`
+
+	// StoredRows Rows that all services store for the tenant, at `measured_at`.
+	StoredRows int64 `json:"stored_rows"`
+
+	// StoredBytes Size of these rows, without indexes.
+	StoredBytes int64 `json:"stored_bytes"`
+
+	// Payments Movements of money at payment gateways, by currency. Empty if there were none.
+	Payments []PaymentVolume `json:"payments"`
+
+	// MeasuredAt When the last service was asked.
+	MeasuredAt time.Time `json:"measured_at"`
+}
+
+// UsageList The usage of a tenant.
+type UsageList struct {
+	// Data The recorded days.
+	Data []Usage `json:"data"`
+
+	// RecordedThrough The last recorded day, or null if there is none.
+	RecordedThrough nullable.Nullable[string] `json:"recorded_through"`
+}
+
+// UsagePage A page of the usage of a day.
+type UsagePage struct {
+	// Data The usage.
+	Data []Usage `json:"data"`
+
+	// HasMore Whether there is another page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Cursor of the next page, or null if there is none.
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
+// WaitingItem Work of one kind that waits in a service.
+type WaitingItem struct {
+	// Service Name of the service.
+	Service string `json:"service"`
+
+	// Kind Kind of the work, such as `event` or `delivery`.
+	Kind string `json:"kind"`
+
+	// Mode Live data or test data.
+	Mode Mode `json:"mode"`
+
+	// Count Number of items, at most 10,000.
+	Count int `json:"count"`
+
+	// More Whether there are more than `count`.
+	More bool `json:"more"`
+
+	// OldestAt Since when the oldest of the counted items waits.
+	OldestAt nullable.Nullable[time.Time] `json:"oldest_at"`
 }
 
 // Cursor defines model for Cursor.

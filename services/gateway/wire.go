@@ -48,7 +48,8 @@ func wire(rt *service.Runtime, cfg Config) error {
 	rt.OnStop("redis", func(context.Context) error { return redis.Close() })
 	rt.Go("redis", redis.Run)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
-	rt.Go("request log", server.Pipeline.Requests.Run) // it stops after the server, and writes the last entries
+	rt.Go("request log", server.Pipeline.Requests.Run)  // it stops after the server, and writes the last entries
+	rt.Go("request counts", server.Pipeline.Counts.Run) // the same
 	handler := server.Handler()
 	server.Assistant = assistant.New(strings.TrimSuffix(server.PublicURL, "/"), rt.Observed(handler), rt.Log)
 	rt.PublicHTTP(rt.Common.HTTPAddr, cfg.ContinueTraces, handler)
@@ -147,6 +148,7 @@ func build(cfg Config, pages *docs.Pages, producer kafkax.Producer, log *slog.Lo
 			Assistants: app.NewAssistants(cfg.MCPMessagesPerTenant, metrics),
 			Bodies:     app.NewBodies(cfg.BodyBytesPerCredential, cfg.BodyBytes, metrics),
 			Requests:   app.NewRequestLogs(producer, cfg.RequestLogReads, log, metrics),
+			Counts:     app.NewRequestCounts(producer, log, metrics),
 			Metrics:    metrics,
 		},
 	}, redis, nil

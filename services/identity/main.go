@@ -14,13 +14,16 @@ import (
 	"holdfast.dev/services/identity/migrations"
 )
 
+// name is the name of this service.
+const name = "identity"
+
 func main() {
 	cfg := defaults()
 	service.Main(service.App{
 		Name:     "identity",
 		Config:   &cfg,
 		Serve:    func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-		Commands: append(platform.Commands("identity", migrate), tenantCommand(), keyCommand(), platformKeyCommand(), operatorCommand(), appCommand(), grantCommand(), auditCommand(), platform.ResealCommand(store.ResealFactors)),
+		Commands: append(platform.Commands("identity", migrate), tenantCommand(), keyCommand(), platformKeyCommand(), usageCommand(), operatorCommand(), appCommand(), grantCommand(), auditCommand(), platform.ResealCommand(store.ResealFactors)),
 	})
 }
 

@@ -14,12 +14,14 @@ import (
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/redisx"
 	"holdfast.dev/libs/service"
+	"holdfast.dev/libs/usage"
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/identity/internal/api"
 	"holdfast.dev/services/identity/internal/api/oauth"
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/consume"
+	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/peers"
 	"holdfast.dev/services/identity/internal/store"
 )
@@ -30,6 +32,13 @@ const auditWait = time.Second
 const (
 	endingsEvery  = 5 * time.Second
 	erasuresEvery = 2 * time.Second
+)
+
+// Usage is recorded once a day. A service that is not ready then is asked again after usageEvery, and has measureTimeout for a part of
+// the tenants.
+const (
+	usageEvery     = 30 * time.Second
+	measureTimeout = 55 * time.Second
 )
 
 // otherMemory is the memory of the process in addition to that for passwords, if nothing else limits it.
@@ -82,11 +91,16 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Go("oauth sweep", identity.SweepOAuth)
 	rt.Every("operator endings", endingsEvery, func(ctx context.Context) error { return identity.FinishEndings(ctx, nil) })
 	rt.Go("signals", identity.RetryPublish)
-	erasures := &app.Erasures{App: identity, Own: p.Eraser, Services: map[string]app.ErasureService{}, Platform: api.PlatformTenant}
+	erasures := &app.Erasures{App: identity, Own: p.Eraser, Services: map[string]app.ErasureService{}, Platform: domain.PlatformTenant}
 	for name, client := range to {
 		erasures.Services[name] = peers.NewErasure(client)
 	}
 	rt.Every("tenant erasures", erasuresEvery, erasures.Run)
+	metering, err := metering(cfg, identity)
+	if err != nil {
+		return err
+	}
+	rt.Every("usage", usageEvery, metering.RecordUsage)
 	lastUse := &app.LastUse{Worker: p.Worker, Log: rt.Log}
 	rt.Go("last use", lastUse.Run)
 	events := consume.New(identity)
@@ -104,7 +118,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		Now:         time.Now,
 	}
 	if err := servePlatform(rt, cfg, &api.PlatformAPI{ //nolint:contextcheck // requests have contexts of their own
-		App: identity, Idempotency: p.Idempotency, Server: &httpx.Server{Service: "identity", Idempotency: p.Idempotency}, Now: time.Now,
+		App: identity, Metering: metering, Idempotency: p.Idempotency, Server: &httpx.Server{Service: "identity", Idempotency: p.Idempotency}, Now: time.Now,
 		ErasedServices: slices.Sorted(maps.Keys(to)),
 	}); err != nil {
 		return err
@@ -123,4 +137,20 @@ func servePlatform(rt *service.Runtime, cfg Config, platform *api.PlatformAPI) e
 	}
 	rt.HTTP(cfg.PlatformAddr, engine)
 	return nil
+}
+
+// metering returns the recording of usage, which asks each service with a database. Without keys to sign calls, it cannot ask any.
+func metering(cfg Config, identity *app.App) (*app.Metering, error) {
+	to, err := cfg.Upstreams.Clients(name, cfg.SignKeys)
+	if err != nil {
+		return nil, err
+	}
+	m := &app.Metering{App: identity, Sources: map[string]app.UsageSource{
+		name: &peers.OwnUsage{Source: &usage.Source{Service: name, DB: identity.DB}},
+	}}
+	for target, client := range to {
+		client.Timeout = measureTimeout
+		m.Sources[target] = &peers.Usage{Client: client}
+	}
+	return m, nil
 }

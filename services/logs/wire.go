@@ -14,6 +14,7 @@ import (
 
 const (
 	maintainEvery = 10 * time.Minute
+	catchUp       = 10 * time.Second       // how long a measurement of usage waits for the consumer
 	fetchWait     = 250 * time.Millisecond // how long to collect requests for a batch
 )
 
@@ -33,6 +34,9 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	requests := &consume.Requests{Intake: intake, Erased: p.Marks.Erased}
 	consumer := p.Consume(requests.Handle)
 	consumer.HandleBatch, consumer.FetchWait = requests.HandleBatch, fetchWait
-	handlers := &api.API{DB: p.DB, Pages: p.Pages, Server: p.Server, Retention: cfg.Retention, Now: time.Now}
+	handlers := &api.API{
+		DB: p.DB, Pages: p.Pages, Server: p.Server, Retention: cfg.Retention, Now: time.Now,
+		CaughtUp: func(ctx context.Context) (bool, error) { return p.CaughtUp(ctx, catchUp) },
+	}
 	return p.Serve(handlers.Mount)
 }

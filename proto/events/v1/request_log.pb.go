@@ -24,8 +24,10 @@ const (
 // RequestLogs is a message on the topic of the request log. Encoded messages can be concatenated: the result has the entries of
 // all. An entry can arrive twice, and consumers ignore an id that they have already stored.
 type RequestLogs struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Entries       []*RequestLog          `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Entries []*RequestLog          `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// Counts of all requests for metering; each is added once.
+	Counts        []*RequestCounts `protobuf:"bytes,2,rep,name=counts,proto3" json:"counts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -67,6 +69,148 @@ func (x *RequestLogs) GetEntries() []*RequestLog {
 	return nil
 }
 
+func (x *RequestLogs) GetCounts() []*RequestCounts {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+// RequestCounts are requests that a gateway has counted since its last message. The id is that of the message: a consumer ignores
+// counts with an id that it has already added.
+type RequestCounts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID, 16 bytes.
+	Id            []byte          `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Counts        []*RequestCount `protobuf:"bytes,2,rep,name=counts,proto3" json:"counts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RequestCounts) Reset() {
+	*x = RequestCounts{}
+	mi := &file_v1_request_log_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RequestCounts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RequestCounts) ProtoMessage() {}
+
+func (x *RequestCounts) ProtoReflect() protoreflect.Message {
+	mi := &file_v1_request_log_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RequestCounts.ProtoReflect.Descriptor instead.
+func (*RequestCounts) Descriptor() ([]byte, []int) {
+	return file_v1_request_log_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *RequestCounts) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *RequestCounts) GetCounts() []*RequestCount {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+// RequestCount is the number of requests of a tenant and mode, of one class, that arrived on one day.
+type RequestCount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the tenant, 16 bytes.
+	TenantUuid []byte `protobuf:"bytes,1,opt,name=tenant_uuid,json=tenantUuid,proto3" json:"tenant_uuid,omitempty"`
+	Livemode   bool   `protobuf:"varint,2,opt,name=livemode,proto3" json:"livemode,omitempty"`
+	// Days since 1970-01-01 in UTC.
+	Day int32 `protobuf:"varint,3,opt,name=day,proto3" json:"day,omitempty"`
+	// read, write, export, stream or rejected; docs/metering.md defines them.
+	Class         string `protobuf:"bytes,4,opt,name=class,proto3" json:"class,omitempty"`
+	Requests      int64  `protobuf:"varint,5,opt,name=requests,proto3" json:"requests,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RequestCount) Reset() {
+	*x = RequestCount{}
+	mi := &file_v1_request_log_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RequestCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RequestCount) ProtoMessage() {}
+
+func (x *RequestCount) ProtoReflect() protoreflect.Message {
+	mi := &file_v1_request_log_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RequestCount.ProtoReflect.Descriptor instead.
+func (*RequestCount) Descriptor() ([]byte, []int) {
+	return file_v1_request_log_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *RequestCount) GetTenantUuid() []byte {
+	if x != nil {
+		return x.TenantUuid
+	}
+	return nil
+}
+
+func (x *RequestCount) GetLivemode() bool {
+	if x != nil {
+		return x.Livemode
+	}
+	return false
+}
+
+func (x *RequestCount) GetDay() int32 {
+	if x != nil {
+		return x.Day
+	}
+	return 0
+}
+
+func (x *RequestCount) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *RequestCount) GetRequests() int64 {
+	if x != nil {
+		return x.Requests
+	}
+	return 0
+}
+
 // RequestLog is a request that the gateway received. The contract describes the fields with the same name. Empty strings are null.
 type RequestLog struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -98,7 +242,7 @@ type RequestLog struct {
 
 func (x *RequestLog) Reset() {
 	*x = RequestLog{}
-	mi := &file_v1_request_log_proto_msgTypes[1]
+	mi := &file_v1_request_log_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -110,7 +254,7 @@ func (x *RequestLog) String() string {
 func (*RequestLog) ProtoMessage() {}
 
 func (x *RequestLog) ProtoReflect() protoreflect.Message {
-	mi := &file_v1_request_log_proto_msgTypes[1]
+	mi := &file_v1_request_log_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -123,7 +267,7 @@ func (x *RequestLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestLog.ProtoReflect.Descriptor instead.
 func (*RequestLog) Descriptor() ([]byte, []int) {
-	return file_v1_request_log_proto_rawDescGZIP(), []int{1}
+	return file_v1_request_log_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *RequestLog) GetId() string {
@@ -263,9 +407,20 @@ var File_v1_request_log_proto protoreflect.FileDescriptor
 
 const file_v1_request_log_proto_rawDesc = "" +
 	"\n" +
-	"\x14v1/request_log.proto\x12\x12holdfast.events.v1\"G\n" +
+	"\x14v1/request_log.proto\x12\x12holdfast.events.v1\"\x82\x01\n" +
 	"\vRequestLogs\x128\n" +
-	"\aentries\x18\x01 \x03(\v2\x1e.holdfast.events.v1.RequestLogR\aentries\"\xbf\x04\n" +
+	"\aentries\x18\x01 \x03(\v2\x1e.holdfast.events.v1.RequestLogR\aentries\x129\n" +
+	"\x06counts\x18\x02 \x03(\v2!.holdfast.events.v1.RequestCountsR\x06counts\"Y\n" +
+	"\rRequestCounts\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x128\n" +
+	"\x06counts\x18\x02 \x03(\v2 .holdfast.events.v1.RequestCountR\x06counts\"\x8f\x01\n" +
+	"\fRequestCount\x12\x1f\n" +
+	"\vtenant_uuid\x18\x01 \x01(\fR\n" +
+	"tenantUuid\x12\x1a\n" +
+	"\blivemode\x18\x02 \x01(\bR\blivemode\x12\x10\n" +
+	"\x03day\x18\x03 \x01(\x05R\x03day\x12\x14\n" +
+	"\x05class\x18\x04 \x01(\tR\x05class\x12\x1a\n" +
+	"\brequests\x18\x05 \x01(\x03R\brequests\"\xbf\x04\n" +
 	"\n" +
 	"RequestLog\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1f\n" +
@@ -306,18 +461,22 @@ func file_v1_request_log_proto_rawDescGZIP() []byte {
 	return file_v1_request_log_proto_rawDescData
 }
 
-var file_v1_request_log_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_v1_request_log_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_v1_request_log_proto_goTypes = []any{
-	(*RequestLogs)(nil), // 0: holdfast.events.v1.RequestLogs
-	(*RequestLog)(nil),  // 1: holdfast.events.v1.RequestLog
+	(*RequestLogs)(nil),   // 0: holdfast.events.v1.RequestLogs
+	(*RequestCounts)(nil), // 1: holdfast.events.v1.RequestCounts
+	(*RequestCount)(nil),  // 2: holdfast.events.v1.RequestCount
+	(*RequestLog)(nil),    // 3: holdfast.events.v1.RequestLog
 }
 var file_v1_request_log_proto_depIdxs = []int32{
-	1, // 0: holdfast.events.v1.RequestLogs.entries:type_name -> holdfast.events.v1.RequestLog
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	3, // 0: holdfast.events.v1.RequestLogs.entries:type_name -> holdfast.events.v1.RequestLog
+	1, // 1: holdfast.events.v1.RequestLogs.counts:type_name -> holdfast.events.v1.RequestCounts
+	2, // 2: holdfast.events.v1.RequestCounts.counts:type_name -> holdfast.events.v1.RequestCount
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_v1_request_log_proto_init() }
@@ -331,7 +490,7 @@ func file_v1_request_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_v1_request_log_proto_rawDesc), len(file_v1_request_log_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

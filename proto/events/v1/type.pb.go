@@ -110,6 +110,8 @@ const (
 	Type_TYPE_CREDIT_NOTE_UPDATED Type = 42
 	// credit_note.erased (internal): the personal data of a credit note was erased with that of its customer.
 	Type_TYPE_CREDIT_NOTE_ERASED Type = 43
+	// usage.recorded (internal): the usage of all tenants on a day is recorded and no longer changes; the object is internalapi.UsageRecorded.
+	Type_TYPE_USAGE_RECORDED Type = 44
 )
 
 // Enum value maps for Type.
@@ -156,6 +158,7 @@ var (
 		41: "TYPE_CLOSURE_DELETED",
 		42: "TYPE_CREDIT_NOTE_UPDATED",
 		43: "TYPE_CREDIT_NOTE_ERASED",
+		44: "TYPE_USAGE_RECORDED",
 	}
 	Type_value = map[string]int32{
 		"TYPE_UNSPECIFIED":               0,
@@ -199,6 +202,7 @@ var (
 		"TYPE_CLOSURE_DELETED":           41,
 		"TYPE_CREDIT_NOTE_UPDATED":       42,
 		"TYPE_CREDIT_NOTE_ERASED":        43,
+		"TYPE_USAGE_RECORDED":            44,
 	}
 )
 
@@ -233,7 +237,7 @@ var File_v1_type_proto protoreflect.FileDescriptor
 
 const file_v1_type_proto_rawDesc = "" +
 	"\n" +
-	"\rv1/type.proto\x12\x12holdfast.events.v1*\xdb\b\n" +
+	"\rv1/type.proto\x12\x12holdfast.events.v1*\xf4\b\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14TYPE_BOOKING_CREATED\x10\x01\x12\x18\n" +
@@ -276,7 +280,8 @@ const file_v1_type_proto_rawDesc = "" +
 	"\x14TYPE_CLOSURE_UPDATED\x10(\x12\x18\n" +
 	"\x14TYPE_CLOSURE_DELETED\x10)\x12\x1c\n" +
 	"\x18TYPE_CREDIT_NOTE_UPDATED\x10*\x12\x1b\n" +
-	"\x17TYPE_CREDIT_NOTE_ERASED\x10+B'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
+	"\x17TYPE_CREDIT_NOTE_ERASED\x10+\x12\x17\n" +
+	"\x13TYPE_USAGE_RECORDED\x10,B'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
 
 var (
 	file_v1_type_proto_rawDescOnce sync.Once

@@ -24,6 +24,7 @@ var Exempt = map[string]string{
 	"operator_endings":  "of an operator",
 	"form_drafts":       "of an operator",
 	"platform_keys":     "of the platform, which manages all tenants",
+	"usage_collections": "of the platform: how far the recording of each day has come",
 	"sign_in_attempts":  "counted before anybody is known",
 	"outbox_partitions": "numbers of the platform, without a row of a tenant",
 	"tenant_erasures":   "what remains of erased tenants, and hides their rows",

@@ -3,6 +3,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -41,7 +42,7 @@ type API struct {
 
 // Mount registers the contract's operations and the internal calls.
 func (a *API) Mount(e *gin.Engine) error {
-	if err := a.mountInternal(e); err != nil {
+	if err := errors.Join(a.mountInternal(e), a.usage().Mount(a.Server, e)); err != nil {
 		return err
 	}
 	return a.Server.Mount(e, map[string]httpx.Route{

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// logRequest adds the request to the request log after its response. A request without a credential belongs to no tenant and is not
-// logged, and neither is a message of an assistant: the log has the requests of its tools.
+// logRequest counts the request and adds it to the request log after its response. A request without a credential belongs to no tenant
+// and is neither counted nor logged, and nor is a message of an assistant: the requests of its tools are.
 func (s *Server) logRequest(c *gin.Context) {
 	start := time.Now()
 	defer s.addRequest(c, start) // also if the response is aborted
@@ -24,10 +24,14 @@ func (s *Server) logRequest(c *gin.Context) {
 
 func (s *Server) addRequest(c *gin.Context, start time.Time) {
 	q := of(c)
-	if q == nil || q.credential == nil || q.op == mcpOperation || !s.Pipeline.Requests.Wants(c.Request.Method, c.Writer.Status()) {
+	if q == nil || q.credential == nil || q.op == mcpOperation {
 		return
 	}
 	h := c.Writer.Header()
+	s.Pipeline.Counts.Add(&q.credential.Caller, start, domain.RequestClass(c.Request.Method, c.Writer.Status(), h.Get("Content-Type")))
+	if !s.Pipeline.Requests.Wants(c.Request.Method, c.Writer.Status()) {
+		return
+	}
 	entry := domain.RequestLog{
 		ID: q.id, Caller: &q.credential.Caller, Status: c.Writer.Status(), Method: c.Request.Method, Route: q.op.Path, Path: q.path,
 		Query: c.Request.URL.RawQuery, Created: lastSegment(h.Get("Location")), Duration: time.Since(start), Address: q.address,

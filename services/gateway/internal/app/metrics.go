@@ -16,7 +16,8 @@ type Metrics struct {
 	BodyBytes  prometheus.Gauge       // bytes of bodies in memory
 	Breaker    *prometheus.GaugeVec   // state of the circuit breaker by upstream: 0 closed, 1 half open, 2 open
 
-	RequestLogs *prometheus.CounterVec // entries of the request log by result: sent; full, tenant and failed were dropped
+	RequestLogs   *prometheus.CounterVec // entries of the request log by result: sent; full, tenant and failed were dropped
+	RequestCounts *prometheus.CounterVec // requests by what became of their count: sent; full and lost are not counted
 }
 
 // NewMetrics registers the metrics.
@@ -59,7 +60,11 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "gateway_request_log_entries_total",
 			Help: "Entries of the request log, by result: sent, or dropped because of too many entries (full), too many of one tenant (tenant) or Kafka (failed).",
 		}, []string{"result"}),
+		RequestCounts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gateway_request_counts_total",
+			Help: "Requests counted for metering, by result: sent, or not counted because of too many tenants (full) or of a stop while Kafka was down (lost).",
+		}, []string{"result"}),
 	}
-	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisDown, m.Limited, m.Tenants, m.Streams, m.Assistants, m.BodyBytes, m.Breaker, m.RequestLogs)
+	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisDown, m.Limited, m.Tenants, m.Streams, m.Assistants, m.BodyBytes, m.Breaker, m.RequestLogs, m.RequestCounts)
 	return m
 }

@@ -42,6 +42,7 @@ type Pipeline struct {
 	Assistants *Assistants
 	Bodies     *Bodies
 	Requests   *RequestLogs
+	Counts     *RequestCounts
 	Metrics    *Metrics
 }
 

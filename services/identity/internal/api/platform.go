@@ -27,12 +27,10 @@ import (
 // platformBase is the path of the platform API.
 const platformBase = "/platform/v1"
 
-// PlatformTenant is the tenant under whose id the idempotency records of the platform API are stored. No tenant has this id.
-var PlatformTenant = ids.FromUUID[ids.TenantPrefix]([16]byte{15: 1})
-
 // PlatformAPI contains the dependencies of the platform API's handlers, which run the same use cases as the command line.
 type PlatformAPI struct {
 	App         *app.App
+	Metering    *app.Metering
 	Idempotency *idemstore.Store // its Box seals the links of invitations
 	Server      *httpx.Server
 	Now         func() time.Time
@@ -61,6 +59,10 @@ func (a *PlatformAPI) Mount(e *gin.Engine) error {
 		"inviteOwner":     {Handle: a.inviteOwner, Exists: a.tenantExists},
 		"listApiKeys":     {Handle: a.listKeys, Exists: a.tenantExists},
 		"revokeApiKey":    {Handle: a.revokeKey, Exists: a.tenantExists},
+
+		"listUsage":          {Handle: a.listUsage},
+		"listTenantUsage":    {Handle: a.listTenantUsage, Exists: a.tenantExists},
+		"listBackgroundWork": {Handle: a.listBackgroundWork, Exists: a.tenantExists},
 	})
 }
 
@@ -76,7 +78,7 @@ func (a *PlatformAPI) authenticate(c *gin.Context) error {
 		return err
 	}
 	who := caller.Caller{
-		Tenant: PlatformTenant, Mode: caller.Live, Credential: key.ID.String(), Kind: "platform_key", Scopes: key.Scopes, RequestID: httpx.RequestID(c),
+		Tenant: domain.PlatformTenant, Mode: caller.Live, Credential: key.ID.String(), Kind: "platform_key", Scopes: key.Scopes, RequestID: httpx.RequestID(c),
 	}
 	obs.AddCaller(ctx, who)
 	c.Request = c.Request.WithContext(caller.With(ctx, who))

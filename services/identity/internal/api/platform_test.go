@@ -21,12 +21,14 @@ import (
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/usage"
 	"holdfast.dev/proto"
 	"holdfast.dev/proto/platformapi"
 
 	"holdfast.dev/services/identity/internal/api"
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/peers"
 )
 
 // platform is the platform API on a database of its own, with a key that has all scopes.
@@ -37,6 +39,8 @@ type platform struct {
 	engine  *gin.Engine
 	key     string
 	checker *contracttest.Checker
+
+	metering *app.Metering
 }
 
 var platformTeam = domain.Origin{Actor: "cli", Source: "test"}
@@ -46,8 +50,11 @@ func newPlatform(t *testing.T) *platform {
 	p := &platform{world: newWorld(t), t: t, engine: httpx.NewEngine("https://booking.test"), checker: contracttest.New(t, proto.Platform)}
 	p.app.AuthURL = "https://booking.test"
 	idempotency := &idemstore.Store{DB: p.DB.App, Box: p.app.Box, Now: time.Now}
+	p.metering = &app.Metering{App: p.app, Sources: map[string]app.UsageSource{
+		"identity": &peers.OwnUsage{Source: &usage.Source{Service: "identity", DB: p.DB.App}},
+	}}
 	handlers := &api.PlatformAPI{
-		App: p.app, Idempotency: idempotency, Server: &httpx.Server{Service: "identity", Idempotency: idempotency}, Now: time.Now,
+		App: p.app, Metering: p.metering, Idempotency: idempotency, Server: &httpx.Server{Service: "identity", Idempotency: idempotency}, Now: time.Now,
 		ErasedServices: []string{"one"},
 	}
 	if err := handlers.Mount(p.engine); err != nil {
@@ -221,7 +228,7 @@ func TestPlatformClosesTenants(t *testing.T) {
 		t.Errorf("due %+v", e)
 	}
 	erasures := &app.Erasures{
-		App: p.app, Own: &erasure.Eraser{Worker: p.DB.Worker}, Platform: api.PlatformTenant, Services: map[string]app.ErasureService{"one": other{}},
+		App: p.app, Own: &erasure.Eraser{Worker: p.DB.Worker}, Platform: domain.PlatformTenant, Services: map[string]app.ErasureService{"one": other{}},
 	}
 	if err := erasures.Run(t.Context()); err != nil {
 		t.Fatal(err)

@@ -57,13 +57,16 @@ var fixtures = map[string]fixture{
 	"oauth_access_tokens": {`insert into oauth_access_tokens (tenant_id, livemode, grant_id, slot, hash, expires_at)
 		values ($1, $2, gen_random_uuid(), 0, sha256(gen_random_uuid()::text::bytea), now())`, "siu", true},
 	"grant_signals": {`insert into grant_signals (tenant_id, livemode, grant_id, value) values ($1, $2, gen_random_uuid(), '1')`, "siu", true},
-	"inbox":         {`insert into inbox (tenant_id, livemode, consumer, event_id, expires_at) values ($1, $2, 'c', gen_random_uuid(), now())`, "siud", true},
+	"usage_days": {`insert into usage_days (tenant_id, livemode, day, requests_read, requests_write, requests_export, requests_stream,
+			requests_rejected, bookings, events, deliveries, stored_rows, stored_bytes, payments, measured_at)
+		values ($1, $2, date '2026-01-01' + (random() * 1e6)::integer, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '[]', now())`, "si", true},
+	"inbox": {`insert into inbox (tenant_id, livemode, consumer, event_id, expires_at) values ($1, $2, 'c', gen_random_uuid(), now())`, "siud", true},
 }
 
 // order lists tables that others reference first.
 var order = []string{
 	"tenants", "audit_heads", "api_keys", "key_signals", "audit_log", "idempotency_keys", "outbox", "inbox", "gateway_accounts",
-	"memberships", "saved_views", "oauth_apps", "oauth_grants", "oauth_access_tokens", "grant_signals",
+	"memberships", "saved_views", "oauth_apps", "oauth_grants", "oauth_access_tokens", "grant_signals", "usage_days",
 }
 
 // granting adds the app and the operator that the rows of oauth_grants reference, and the tenant ($1) that owns the app.
@@ -78,7 +81,7 @@ const granting = `with t as (insert into tenants (tenant_id, slug, name, timezon
 var people = []string{"operators", "operator_links", "recovery_codes", "operator_sessions", "known_browsers", "operator_endings", "form_drafts", "sign_in_attempts"}
 
 // tenantless are the tables without rows of tenants or people.
-var tenantless = []string{"outbox_partitions", "platform_keys", "schema_common", "schema_service", "tenant_erasures"}
+var tenantless = []string{"outbox_partitions", "platform_keys", "schema_common", "schema_service", "tenant_erasures", "usage_collections"}
 
 func owner(t *testing.T, db *pgtest.DB) *pgx.Conn {
 	t.Helper()

@@ -2,6 +2,7 @@
 package api
 
 import (
+	"context"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -18,10 +19,14 @@ type API struct {
 	Server    *httpx.Server
 	Retention time.Duration
 	Now       func() time.Time
+	CaughtUp  func(ctx context.Context) (bool, error) // whether all messages that are in Kafka now are stored
 }
 
-// Mount registers the handler of each operation.
+// Mount registers the handler of each operation and of the internal calls.
 func (a *API) Mount(e *gin.Engine) error {
+	if err := a.usage().Mount(a.Server, e); err != nil {
+		return err
+	}
 	return a.Server.Mount(e, map[string]httpx.Route{
 		"listRequestLogs": {Handle: a.listRequestLogs},
 		"getRequestLog":   {Handle: a.getRequestLog, Exists: a.requestLogs().Exists},

@@ -33,7 +33,10 @@ type world struct {
 	*apitest.Env
 	engine http.Handler
 	intake *app.Intake
+	behind bool // the consumer has not stored all messages
 }
+
+func (w *world) caughtUp(context.Context) (bool, error) { return !w.behind, nil }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
@@ -46,7 +49,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) serve(db *pg.DB) http.Handler {
 	w.T.Helper()
-	handlers := &api.API{DB: db, Pages: w.Pages(), Server: w.Server(nil), Retention: retention, Now: time.Now}
+	handlers := &api.API{DB: db, Pages: w.Pages(), Server: w.Server(nil, "identity"), Retention: retention, Now: time.Now, CaughtUp: w.caughtUp}
 	engine := httpx.NewEngine("https://booking.test")
 	if err := handlers.Mount(engine); err != nil {
 		w.T.Fatal(err)
@@ -84,7 +87,7 @@ func (w *world) store(ctx context.Context, n int, change ...func(*domain.Request
 		}
 		list = append(list, l)
 	}
-	if err := w.intake.Store(ctx, append([]domain.RequestLog(nil), list...)); err != nil {
+	if err := w.intake.Store(ctx, append([]domain.RequestLog(nil), list...), nil); err != nil {
 		w.T.Fatal(err)
 	}
 	return list

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -28,13 +29,14 @@ func (h *Requests) Handle(ctx context.Context, m kafkax.Message) error {
 	return h.HandleBatch(ctx, []kafkax.Message{m})
 }
 
-// HandleBatch stores the requests of all messages in one transaction.
+// HandleBatch stores the requests and adds the counts of all messages in one transaction.
 func (h *Requests) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
 	erased, err := h.Erased(ctx)
 	if err != nil {
 		return err
 	}
 	var list []domain.RequestLog
+	var counts []domain.RequestCount
 	for _, m := range batch {
 		var in eventsv1.RequestLogs
 		if err := proto.Unmarshal(m.Value, &in); err != nil {
@@ -50,11 +52,36 @@ func (h *Requests) HandleBatch(ctx context.Context, batch []kafkax.Message) erro
 				list = append(list, l)
 			}
 		}
+		for _, c := range in.GetCounts() {
+			var err error
+			if counts, err = appendCounts(counts, c); err != nil {
+				return kafkax.Poison(err)
+			}
+		}
 	}
-	if len(list) == 0 {
+	if len(list)+len(counts) == 0 {
 		return nil
 	}
-	return h.Intake.Store(ctx, list)
+	return h.Intake.Store(ctx, list, counts)
+}
+
+// uuidBytes is the length of a UUID.
+const uuidBytes = 16
+
+func appendCounts(list []domain.RequestCount, batch *eventsv1.RequestCounts) ([]domain.RequestCount, error) {
+	if len(batch.GetId()) != uuidBytes {
+		return nil, fmt.Errorf("%w: request counts have an id of %d bytes", ids.ErrMalformed, len(batch.GetId()))
+	}
+	for _, c := range batch.GetCounts() {
+		if len(c.GetTenantUuid()) != uuidBytes {
+			return nil, fmt.Errorf("%w: request counts have a tenant of %d bytes", ids.ErrMalformed, len(c.GetTenantUuid()))
+		}
+		list = append(list, domain.RequestCount{
+			Batch: [uuidBytes]byte(batch.GetId()), TenantID: ids.FromUUID[ids.TenantPrefix]([uuidBytes]byte(c.GetTenantUuid())), Livemode: c.GetLivemode(),
+			Day: time.Unix(0, 0).UTC().AddDate(0, 0, int(c.GetDay())), Class: text(c.GetClass()), Requests: c.GetRequests(),
+		})
+	}
+	return list, nil
 }
 
 func fromEntry(e *eventsv1.RequestLog) (domain.RequestLog, error) {
@@ -62,11 +89,11 @@ func fromEntry(e *eventsv1.RequestLog) (domain.RequestLog, error) {
 	if err != nil {
 		return domain.RequestLog{}, fmt.Errorf("request id %q: %w", e.GetId(), err)
 	}
-	if len(e.GetTenantUuid()) != len([16]byte{}) {
+	if len(e.GetTenantUuid()) != uuidBytes {
 		return domain.RequestLog{}, fmt.Errorf("%w: request %s has a tenant of %d bytes", ids.ErrMalformed, id, len(e.GetTenantUuid()))
 	}
 	return domain.RequestLog{
-		TenantID: ids.FromUUID[ids.TenantPrefix]([16]byte(e.GetTenantUuid())), Livemode: e.GetLivemode(), ID: id, Status: int(e.GetStatus()), Method: text(e.GetMethod()), Route: text(e.GetRoute()),
+		TenantID: ids.FromUUID[ids.TenantPrefix]([uuidBytes]byte(e.GetTenantUuid())), Livemode: e.GetLivemode(), ID: id, Status: int(e.GetStatus()), Method: text(e.GetMethod()), Route: text(e.GetRoute()),
 		Path: text(e.GetPath()), QueryNames: queryNames(e.GetQueryNames()), Code: orNull(e.GetCode()), Param: orNull(e.GetParam()),
 		CredentialID: text(e.GetCredentialId()), CredentialType: text(e.GetCredentialType()), ObjectID: orNull(e.GetObjectId()),
 		DurationMS: e.GetDurationMs(), ClientNetwork: orNull(e.GetClientNetwork()), UserAgent: orNull(e.GetUserAgent()),

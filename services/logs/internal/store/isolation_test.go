@@ -15,9 +15,11 @@ var rows = []pgtest.Row{
 		"(select uuid_floor(now())), 200, 2, 'POST', '/bookings', '/bookings', '', 'key_1', 'api_key', 1, false",
 	},
 	{"request_log_counts", "day, rows", "current_date, 1"},
+	{"request_counts", "day, class, requests", "current_date, 'read', 1"},
+	{"request_counts_sealed", "through", "current_date"},
 }
 
 func TestIsolation(t *testing.T) {
 	t.Parallel()
-	pgtest.Isolation(t, migrations.FS, rows, "request_log_counts_day")
+	pgtest.Isolation(t, migrations.FS, rows, "request_log_counts_day", "request_counts_day")
 }

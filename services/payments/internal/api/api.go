@@ -2,6 +2,7 @@
 package api
 
 import (
+	"errors"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -46,7 +47,7 @@ func (a *API) Mount(e *gin.Engine) error {
 		"closeOwedRefund":              {Handle: a.closeOwedRefund},
 		"retryOwedRefund":              {Handle: a.retryOwedRefund},
 	})
-	if err != nil {
+	if err := errors.Join(err, a.usage().Mount(a.Server, e)); err != nil {
 		return err
 	}
 	return a.Server.Mount(e, map[string]httpx.Route{

@@ -58,3 +58,11 @@ func (m Movement) Entries() []Entry {
 	}
 	return append(list, Entry{Conversion, m.Currency, -m.Amount}, Entry{Conversion, m.PaidCurrency, m.Paid}, Entry{Payments, m.PaidCurrency, -m.Paid})
 }
+
+// Volume is the sum of movements in one currency, in its smallest unit, as positive amounts.
+type Volume struct {
+	Currency string
+	Charged  int64 // charges, less charges that a bank withdrew
+	Refunded int64 // refunds, less failed refunds
+	Disputed int64 // funds that disputes withdrew, less reinstated ones
+}

@@ -2,6 +2,7 @@
 package api
 
 import (
+	"errors"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -34,7 +35,7 @@ func (a *API) Mount(e *gin.Engine) error {
 		"getSentDelivery":       {Handle: a.sentDelivery},
 		"listFailingDeliveries": {Handle: a.failingDeliveries},
 	})
-	if err != nil {
+	if err := errors.Join(err, a.usage().Mount(a.Server, e)); err != nil {
 		return err
 	}
 	return a.Server.Mount(e, map[string]httpx.Route{

@@ -1,0 +1,140 @@
+// Package usage answers the calls of proto/internal/usage.yaml, with which the service of the tenants measures their usage and lists
+// their background work. Each service with a database mounts it and adds the measures that it owns.
+package usage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto"
+	"holdfast.dev/proto/internalapi"
+)
+
+// measureFor is the time after which a response does not begin another tenant.
+const measureFor = 5 * time.Second
+
+// statementLimit is the time limit of a statement that measures. It is longer than that of a request, because it reads all rows of a
+// tenant, and shorter than the server's time-out for a response.
+const statementLimit = 45 * time.Second
+
+// Source is the part of a service.
+type Source struct {
+	Service string
+	DB      *pg.DB // app role
+	// Count adds the measures that the service owns, of the caller's tenant and mode; nil: it owns none but its rows.
+	Count func(ctx context.Context, q pg.Q, day Day, to *internalapi.TenantUsage) error
+	// Ready reports whether the service has received everything that others sent it on the day; nil: it counts only its own writes.
+	Ready func(ctx context.Context) (bool, error)
+	// Seal makes the day final for the caller's tenant and mode before it is measured; nil: nothing can be added to a past day.
+	Seal func(ctx context.Context, day Day) error
+	// Waiting are the kinds of background work, in addition to events that are not sent to Kafka yet.
+	Waiting []Waiting
+}
+
+// Day is a day in UTC: From belongs to it, and To does not.
+type Day struct {
+	Date     civil.Date
+	From, To time.Time
+}
+
+// DayOf returns the day of a date in UTC.
+func DayOf(d civil.Date) Day {
+	from := time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC)
+	return Day{Date: d, From: from, To: from.AddDate(0, 0, 1)}
+}
+
+// Mount registers the calls.
+func (s *Source) Mount(server *httpx.Server, e *gin.Engine) error {
+	return server.MountInternal(e, proto.InternalUsage, map[string]httpx.Route{
+		"measureUsage":       {Handle: s.measureUsage},
+		"listBackgroundWork": {Handle: s.listBackgroundWork},
+	})
+}
+
+func (s *Source) measureUsage(c *gin.Context) error {
+	body, err := httpx.Body[internalapi.UsageQuery](c)
+	if err != nil {
+		return err
+	}
+	date, err := civil.ParseDate(body.Day)
+	if err != nil {
+		return apperr.Field("day", "Must be a date YYYY-MM-DD, not %q.", body.Day).WithCause(err)
+	}
+	tenants := make([]ids.Tenant, len(body.Tenants))
+	for i, text := range body.Tenants {
+		if tenants[i], err = ids.Parse[ids.TenantPrefix](text); err != nil {
+			return apperr.Field("tenants", "Invalid tenant ID: %q.", text).WithCause(err)
+		}
+	}
+	page, err := s.Measure(c.Request.Context(), DayOf(date), tenants)
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, page)
+}
+
+// Measure returns the usage of the first tenants on a day, of at least one. The result is not settled and has no data if writes of
+// the day can still come.
+func (s *Source) Measure(ctx context.Context, day Day, tenants []ids.Tenant) (internalapi.UsagePage, error) {
+	page := internalapi.UsagePage{Data: []internalapi.TenantUsage{}}
+	ok, err := s.settled(ctx, day)
+	if err != nil || !ok {
+		return page, err
+	}
+	page.Settled = true
+	for start, i := time.Now(), 0; i < len(tenants) && (i == 0 || time.Since(start) < measureFor); i++ {
+		for _, mode := range []caller.Mode{caller.Live, caller.Test} {
+			one, err := s.measure(ctx, day, tenants[i], mode)
+			if err != nil {
+				return page, fmt.Errorf("usage of %s in %s mode: %w", tenants[i], mode, err)
+			}
+			page.Data = append(page.Data, one)
+		}
+	}
+	return page, nil
+}
+
+// settled reports whether the day is over for the database: its clock has passed it, and every transaction that began on it has
+// ended.
+func (s *Source) settled(ctx context.Context, day Day) (bool, error) {
+	over, err := pg.One(ctx, s.DB.Read(ctx), scanBool, errNoRow, `select oldest_write() >= $1`, day.To)
+	if err != nil || !over || s.Ready == nil {
+		return over, err
+	}
+	return s.Ready(ctx)
+}
+
+func (s *Source) measure(ctx context.Context, day Day, tenant ids.Tenant, mode caller.Mode) (internalapi.TenantUsage, error) {
+	ctx = caller.With(ctx, caller.Service(s.Service, tenant, mode))
+	var out internalapi.TenantUsage
+	if s.Seal != nil {
+		if err := s.Seal(ctx, day); err != nil {
+			return out, err
+		}
+	}
+	err := s.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		out = internalapi.TenantUsage{TenantID: tenant.String(), Mode: string(mode)}
+		if _, err := tx.Exec(ctx, `select set_config('statement_timeout', $1, true)`, fmt.Sprint(statementLimit.Milliseconds())); err != nil {
+			return fmt.Errorf("statement_timeout: %w", err)
+		}
+		if s.Count != nil {
+			if err := s.Count(ctx, tx, day, &out); err != nil {
+				return err
+			}
+		}
+		var err error
+		out.StoredRows, out.StoredBytes, err = Stored(ctx, tx)
+		return err
+	})
+	return out, err
+}

@@ -1,0 +1,22 @@
+package api
+
+import (
+	"context"
+
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/usage"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/bookings/internal/store"
+)
+
+// usage returns this service's part of the usage of tenants.
+func (a *API) usage() *usage.Source {
+	return &usage.Source{
+		Service: a.Server.Service, DB: a.DB,
+		Count: func(ctx context.Context, q pg.Q, day usage.Day, to *internalapi.TenantUsage) (err error) {
+			to.Bookings, err = store.BookingsCreated(ctx, q, day.From, day.To)
+			return err
+		},
+	}
+}

@@ -1,0 +1,31 @@
+package domain
+
+import (
+	"net/http"
+	"strings"
+)
+
+// The classes of requests for metering.
+const (
+	ClassRead     = "read"
+	ClassWrite    = "write"
+	ClassExport   = "export"   // a list as CSV
+	ClassStream   = "stream"   // an event stream
+	ClassRejected = "rejected" // the status 401, 403 or 429
+)
+
+// RequestClass returns the class of a request with a response of a status and a content type.
+func RequestClass(method string, status int, contentType string) string {
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusTooManyRequests:
+		return ClassRejected
+	case method != http.MethodGet && method != http.MethodHead:
+		return ClassWrite
+	case strings.HasPrefix(contentType, "text/event-stream"):
+		return ClassStream
+	case strings.HasPrefix(contentType, "text/csv"):
+		return ClassExport
+	default:
+		return ClassRead
+	}
+}
