@@ -24,7 +24,7 @@ type failoverLoad struct {
 	day       atomic.Int64
 
 	mu        sync.Mutex
-	responses []acked
+	responses []acknowledgment
 	bookings  int
 	sales     []sale
 	objects   []string // public ids of what was created
@@ -39,8 +39,8 @@ type operator struct {
 	writes   ledger
 }
 
-// acked is the time of an acknowledgment, and how long the client tried.
-type acked struct {
+// acknowledgment is the time of an acknowledgment, and how long the client tried.
+type acknowledgment struct {
 	at   time.Time
 	took time.Duration
 }
@@ -84,7 +84,7 @@ func (l *failoverLoad) send(t *testing.T, o *operator, path, body, key string, s
 	a := o.c.insist(t, http.MethodPost, path, body, key, statuses...)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.responses = append(l.responses, acked{time.Now(), time.Since(begin)})
+	l.responses = append(l.responses, acknowledgment{time.Now(), time.Since(begin)})
 	if a.Status == http.StatusCreated {
 		l.objects = append(l.objects, a.id(t))
 	}
@@ -149,18 +149,19 @@ func (l *failoverLoad) sell(t *testing.T, o *operator, customer, day string) {
 	l.objects = append(l.objects, s.quote, s.booking)
 }
 
-func (l *failoverLoad) count() int {
+// sold returns the number of completed sales.
+func (l *failoverLoad) sold() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.bookings
+	return len(l.sales)
 }
 
-// until waits for a number of completed bookings.
-func (l *failoverLoad) until(t *testing.T, bookings int) {
+// until waits for a number of completed sales.
+func (l *failoverLoad) until(t *testing.T, sales int) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Minute); l.count() < bookings; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); l.sold() < sales; time.Sleep(20 * time.Millisecond) {
 		if t.Failed() || time.Now().After(end) {
-			t.Fatalf("%d bookings within 5 minutes, want %d", l.count(), bookings)
+			t.Fatalf("%d sales within 5 minutes, want %d", l.sold(), sales)
 		}
 	}
 }

@@ -49,11 +49,11 @@ func TestFailover(t *testing.T) {
 			l := newFailoverLoad(t, p)
 			stop := l.start(t)
 			for _, f := range failures {
-				l.until(t, l.count()+10)
-				begin, before := time.Now(), l.count()
+				l.until(t, l.sold()+5)
+				begin, before := time.Now(), l.sold()
 				f.fail(t, p)
-				l.until(t, before+30)
-				t.Logf("%s: 30 more bookings after %v; the longest time without an acknowledged request was %v, and until one was acknowledged %v",
+				l.until(t, before+20)
+				t.Logf("%s: 20 more sales after %v; the longest time without an acknowledged request was %v, and until one was acknowledged %v",
 					f.what, time.Since(begin).Round(time.Millisecond), l.pause(begin).Round(time.Millisecond), l.slowest(begin).Round(time.Millisecond))
 				if f.recovered != nil {
 					f.recovered(t, p)
