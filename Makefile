@@ -80,14 +80,15 @@ test: build bin/oauth-app bin/receiver storefront failpoints $(HELM) $(KUBECONFO
 test-pooler: build bin/oauth-app bin/receiver failpoints $(PGBOUNCER) ## run the end-to-end tests with all services behind PgBouncer in transaction mode
 	@POOLER=4 DATABASE_MAX_CONNS=5 WORKER_DATABASE_MAX_CONNS=2 bin/local with --kafka both --pooler -- .ci/gotest services/local/internal/e2e,-skip,InABrowser
 
-failover: bin/local ## fail PostgreSQL, Redis, and Kafka under load, and increase partitions (docs/failover.md)
+failover: build ## fail PostgreSQL, Redis, and Kafka under load, alone and under the whole platform, and increase partitions (docs/failover.md)
 	@bin/local with --kafka auto -- sh -c 'cd libs && TEST_FAILOVER=1 go test -count=1 -timeout 20m -v -p 1 -run "Promotion|Increase|AllNumbers|Broker" ./outbox && cd ../services/gateway && go test -count=1 -v -run "SilentMaster|Failover" ./internal/store'
+	@TEST_FAILOVER=1 $(GO) test -C services/local -vet=off -count=1 -v -timeout 40m ./internal/e2e -run TestFailover
 
 test-full: ## run all tests with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
 
 drill: build ## run the recovery drill of docs/operations/back-up.md: kill everything under load, restore to moments, repair, and check
-	@DRILL=full TEST_SCALE=full $(GO) test -C services/local -vet=off -count=1 -v -timeout 40m ./internal/e2e -run TestRecoveryDrill
+	@DRILL=full $(GO) test -C services/local -vet=off -count=1 -v -timeout 40m ./internal/e2e -run TestRecoveryDrill
 
 lint: $(GOLANGCI) ## lint the code, the contract, the event definitions, the texts, and the commit messages
 	@.ci/lint $(GOLANGCI) $(MODULES)

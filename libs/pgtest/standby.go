@@ -109,7 +109,8 @@ func (p *Pair) tool(name string, args ...string) {
 func (p *Pair) serve(data string, port int) (pid int, kill func()) {
 	p.t.Helper()
 	cmd := p.command("postgres", "-D", data, "-p", strconv.Itoa(port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
-		"-c", "max_connections=60", "-c", "shared_buffers=32MB", "-c", "wal_level=replica", "-c", "wal_receiver_timeout=5s")
+		"-c", "max_connections=400", "-c", "shared_buffers=32MB", "-c", "wal_level=replica", "-c", "wal_receiver_timeout=5s",
+		"-c", "fsync=off") // the machine goes on when the server is killed
 	log, err := os.Create(data + ".log") //nolint:gosec // in the test's folder
 	if err != nil {
 		p.t.Fatal(err)

@@ -3,6 +3,9 @@ package platform
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,7 +15,7 @@ import (
 	"holdfast.dev/libs/service"
 )
 
-// RepairCommand returns the command repair, with the subcommands copies and forget: see package repair. It connects as the owner of
+// RepairCommand returns the command repair, with the subcommands copies, forget and numbers: see package repair. It connects as the owner of
 // the database.
 func RepairCommand(s repair.Service) *cobra.Command {
 	var since string
@@ -53,5 +56,18 @@ func RepairCommand(s repair.Service) *cobra.Command {
 		Use: "forget", Short: "Remove the copies of the lost objects that `repair` of the other services wrote.", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd, false, s.ForgetLost) },
 	})
+	if len(s.Counters) > 0 {
+		var skip int
+		numbers := &cobra.Command{
+			Use: "numbers --skip N [KIND…]", Short: "Skip the next numbers of " + strings.Join(slices.Sorted(maps.Keys(s.Counters)), ", ") + ", or of some of them, for all tenants.",
+			Long: "Skip numbers that were assigned after the moment of the restore and that no database knows, so that none is assigned twice.\n" +
+				"Stop the service first. Writes the skipped ranges as lines of JSON. A repeated call skips N more.",
+			RunE: func(cmd *cobra.Command, kinds []string) error {
+				return run(cmd, false, func(ctx context.Context, r repair.Run) error { return s.SkipNumbers(ctx, r, skip, kinds) })
+			},
+		}
+		numbers.Flags().IntVar(&skip, "skip", 0, fmt.Sprintf("how many numbers to skip, from 1 to %d", repair.MaxSkip))
+		root.AddCommand(numbers)
+	}
 	return root
 }

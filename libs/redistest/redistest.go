@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -46,33 +47,49 @@ func Server(t testing.TB, a *tlstest.Authority) string {
 // serve their slots.
 func Cluster(t testing.TB, a *tlstest.Authority) (u string, kill func()) {
 	t.Helper()
-	u, third := cluster(t, a)
-	return u, third.kill
+	u, masters := cluster(t, a)
+	return u, masters[2].kill
 }
 
 // SilentCluster is Cluster without TLS. pause makes the third master silent, which has the last third of the slots: its connections
 // stay open, but it does not respond until resume. silent reports whether it has the slot of a hash tag.
 func SilentCluster(t testing.TB) (u string, pause, resume func(), silent func(tag string) bool) {
 	t.Helper()
-	u, third := cluster(t, nil)
-	signal := func(s syscall.Signal) func() {
-		return func() {
-			if err := third.cmd.Process.Signal(s); err != nil {
-				t.Errorf("redis-server: %v", err)
-			}
-		}
-	}
-	c := client(t, nil, third.port)
-	return u, signal(syscall.SIGSTOP), signal(syscall.SIGCONT), func(tag string) bool {
-		slot, err := c.ClusterKeySlot(t.Context(), tag).Result()
-		if err != nil {
-			t.Error(err)
-		}
-		return slot >= 2*16384/3
+	u, masters := cluster(t, nil)
+	third := masters[2]
+	return u, func() { third.signal(t, syscall.SIGSTOP) }, func() { third.signal(t, syscall.SIGCONT) }, func(tag string) bool {
+		return masterOf(t, masters, tag).port == third.port
 	}
 }
 
-func cluster(t testing.TB, a *tlstest.Authority) (u string, third server) {
+// StoppableCluster is Cluster without TLS. stop makes the master silent that has the slot of a hash tag, until resume.
+func StoppableCluster(t testing.TB) (u string, stop func(tag string) (resume func())) {
+	t.Helper()
+	u, masters := cluster(t, nil)
+	return u, func(tag string) (resume func()) {
+		s := masterOf(t, masters, tag)
+		s.signal(t, syscall.SIGSTOP)
+		return func() { s.signal(t, syscall.SIGCONT) }
+	}
+}
+
+// masterOf returns the master that has the slot of a hash tag.
+func masterOf(t testing.TB, masters []server, tag string) server {
+	t.Helper()
+	for i, s := range masters {
+		_, last := slots(i)
+		if slot := client(t, nil, s.port).ClusterKeySlot(t.Context(), tag).Val(); slot <= last {
+			return s
+		}
+	}
+	t.Fatalf("no master has the slot of %s", tag)
+	return server{}
+}
+
+// slots returns the slots of the i-th of three masters.
+func slots(i int) (first, last int64) { return int64(i) * 16384 / 3, int64(i+1)*16384/3 - 1 }
+
+func cluster(t testing.TB, a *tlstest.Authority) (u string, masters []server) {
 	t.Helper()
 	ports := freePorts(t, 6)
 	nodes, bus := ports[:3], ports[3:]
@@ -82,12 +99,12 @@ func cluster(t testing.TB, a *tlstest.Authority) (u string, third server) {
 		if a != nil {
 			args = append(args, "--tls-cluster", "yes")
 		}
-		third = start(t, port, args...)
+		masters = append(masters, start(t, port, args...))
 	}
 	clients := make([]*redis.Client, len(nodes))
 	for i, port := range nodes {
 		clients[i] = client(t, a, port)
-		first, last := i*16384/3, (i+1)*16384/3-1
+		first, last := slots(i)
 		do(t, clients[i], "cluster", "addslotsrange", first, last)
 		do(t, clients[i], "cluster", "set-config-epoch", i+1)
 	}
@@ -100,36 +117,63 @@ func cluster(t testing.TB, a *tlstest.Authority) (u string, third server) {
 			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3") && strings.Contains(info, "cluster_size:3")
 		})
 	}
-	return address(a, nodes[0]) + fmt.Sprintf("?cluster=true&addr=127.0.0.1:%d", nodes[1]), third
+	return address(a, nodes[0]) + fmt.Sprintf("?cluster=true&addr=127.0.0.1:%d", nodes[1]), masters
 }
 
 // Sentinel starts a master with a replica and, once the replica is in sync, a Sentinel, and returns the Sentinel's URL. kill stops
 // the master. The Sentinel requires SentinelPassword.
 func Sentinel(t testing.TB, a *tlstest.Authority) (u string, kill func()) {
 	t.Helper()
-	ports := freePorts(t, 3)
-	master, replica, sentinel := ports[0], ports[1], ports[2]
-	kill = start(t, master, tls(t, a, master)...).kill
-	start(t, replica, append(tls(t, a, replica), "--replicaof", "127.0.0.1 "+strconv.Itoa(master))...)
-	r := client(t, a, replica)
-	eventually(t, "the replica is in step", func() bool {
-		return strings.Contains(r.Info(t.Context(), "replication").Val(), "master_link_status:up")
-	})
-	conf := filepath.Join(t.TempDir(), "sentinel.conf")
-	text := fmt.Sprintf("sentinel monitor %[1]s 127.0.0.1 %[2]d 1\nsentinel auth-pass %[1]s %[3]s\n"+
-		"sentinel down-after-milliseconds %[1]s 500\nsentinel failover-timeout %[1]s 3000\n", MasterName, master, quoted(Password))
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	u, _, kill = sentinels(t, a, 1, 1)
+	return u, kill
+}
+
+// ThreeSentinels starts a master with two replicas and three Sentinels, of which two must agree, without TLS. It returns the URL of all
+// Sentinels. killSentinel stops the first Sentinel of the URL, and killMaster the master.
+func ThreeSentinels(t testing.TB) (u string, killSentinel, killMaster func()) {
+	t.Helper()
+	return sentinels(t, nil, 2, 3)
+}
+
+func sentinels(t testing.TB, a *tlstest.Authority, replicas, count int) (u string, killSentinel, killMaster func()) {
+	t.Helper()
+	ports := freePorts(t, 1+replicas+count)
+	master, watchers := ports[0], ports[1+replicas:]
+	killMaster = start(t, master, tls(t, a, master)...).kill
+	for _, port := range ports[1 : 1+replicas] {
+		start(t, port, append(tls(t, a, port), "--replicaof", "127.0.0.1 "+strconv.Itoa(master))...)
+		r := client(t, a, port)
+		eventually(t, "the replica is in step", func() bool {
+			return strings.Contains(r.Info(t.Context(), "replication").Val(), "master_link_status:up")
+		})
 	}
-	args := append([]string{conf, "--sentinel"}, tls(t, a, sentinel)...)
-	run(t, sentinel, append(args, "--bind", "127.0.0.1", "--requirepass", SentinelPassword)...)
-	c := redis.NewSentinelClient(options(t, a, sentinel, SentinelPassword))
-	defer c.Close()
-	eventually(t, "the Sentinel knows that the replica is in step", func() bool { // it queries each server every 10 s
-		all := c.Replicas(t.Context(), MasterName).Val()
-		return len(all) == 1 && all[0]["master-link-status"] == "ok"
-	})
-	return address(a, sentinel) + "/0?master_name=" + MasterName, kill
+	for i, port := range watchers {
+		conf := filepath.Join(t.TempDir(), "sentinel.conf")
+		text := fmt.Sprintf("sentinel monitor %[1]s 127.0.0.1 %[2]d %[4]d\nsentinel auth-pass %[1]s %[3]s\n"+
+			"sentinel down-after-milliseconds %[1]s 500\nsentinel failover-timeout %[1]s 3000\n", MasterName, master, quoted(Password), count/2+1)
+		if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args := append([]string{conf, "--sentinel"}, tls(t, a, port)...)
+		s := run(t, port, append(args, "--bind", "127.0.0.1", "--requirepass", SentinelPassword)...)
+		if i == 0 {
+			killSentinel = s.kill
+		}
+	}
+	u = address(a, watchers[0]) + "/0?master_name=" + MasterName
+	for i, port := range watchers {
+		if i > 0 {
+			u += "&addr=" + host(port)
+		}
+		c := redis.NewSentinelClient(options(t, a, port, SentinelPassword))
+		defer c.Close()
+		eventually(t, "the Sentinel knows the replicas, which are in step, and the other Sentinels", func() bool { // it queries each server every 10 s
+			all, others := c.Replicas(t.Context(), MasterName).Val(), c.Sentinels(t.Context(), MasterName).Val()
+			return len(all) == replicas && len(others) == count-1 &&
+				!slices.ContainsFunc(all, func(r map[string]string) bool { return r["master-link-status"] != "ok" })
+		})
+	}
+	return u, killSentinel, killMaster
 }
 
 func quoted(s string) string { return `"` + s + `"` }
@@ -171,6 +215,13 @@ type server struct {
 	port int
 	cmd  *exec.Cmd
 	kill func()
+}
+
+func (s server) signal(t testing.TB, sig syscall.Signal) {
+	t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		t.Errorf("redis-server: %v", err)
+	}
 }
 
 // run starts redis-server, waits until it listens, and stops it at the end of the test or when kill is called.

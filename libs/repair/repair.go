@@ -26,6 +26,8 @@ type Service struct {
 	Fixes []Fix
 	// Forget removes the copy of an object that its owner has lost, by the prefix of its id.
 	Forget map[string]func(ctx context.Context, tx pg.Tx, id string) error
+	// Counters are the tables (tenant_id, livemode, next) of the next human-readable numbers, by the kind of object.
+	Counters map[string]string
 }
 
 // Kind is a kind of objects. A copy of version 0 has an unknown version.

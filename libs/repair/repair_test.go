@@ -24,6 +24,7 @@ const schema = `-- +goose Up
 create table things (tenant_id uuid not null, livemode boolean not null, id uuid not null, version bigint not null, updated_at timestamptz not null,
 	primary key (tenant_id, livemode, id));
 create table counters (tenant_id uuid primary key, next bigint not null);
+create table numbers (tenant_id uuid not null, livemode boolean not null, next bigint not null, primary key (tenant_id, livemode));
 create table copies (tenant_id uuid not null, livemode boolean not null, id uuid not null, version bigint not null);
 `
 
@@ -61,6 +62,7 @@ func newWorld(t *testing.T) *world {
 			_, err := tx.Exec(ctx, `delete from copies where tenant_id = @tenant and livemode = @live and id = @key::uuid`, pg.Args{"key": key})
 			return err
 		}},
+		Counters: map[string]string{"bookings": "numbers"},
 	}
 	return w
 }
@@ -247,5 +249,45 @@ func TestALineThatIsNoCopy(t *testing.T) {
 	w := newWorld(t)
 	if _, err := w.do(false, w.lines(held(ids.New[ids.BookingPrefix](), 1))+"none\n"); err == nil || !strings.Contains(err.Error(), "line 2 is not a copy") {
 		t.Error(err)
+	}
+}
+
+// TestSkipNumbers checks that the numbers after a counter are skipped, from the first for a tenant that has objects and no counter yet,
+// that each call skips more, and that a call that fails skips nothing.
+func TestSkipNumbers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	other := ids.New[ids.TenantPrefix]()
+	w.exec(`insert into numbers values ($1, false, 42)`, other.UUID())
+	w.thing(1, time.Now())
+	skip := func(n int, kinds ...string) (string, error) {
+		var out bytes.Buffer
+		err := w.service.SkipNumbers(t.Context(), repair.Run{URL: w.url, Out: &out, Progress: &bytes.Buffer{}}, n, kinds)
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		slices.Sort(lines)
+		return strings.Join(lines, "\n"), err
+	}
+	line := func(tenant ids.Tenant, live bool, first, last int) string {
+		return fmt.Sprintf(`{"kind":"bookings","tenant":%q,"livemode":%v,"first":%d,"last":%d}`, tenant, live, first, last)
+	}
+	sorted := func(lines ...string) string { slices.Sort(lines); return strings.Join(lines, "\n") }
+	if got, err := skip(1000); err != nil || got != sorted(line(other, false, 42, 1041), line(w.tenant, true, 1, 1000)) {
+		t.Errorf("%v\n%s", err, got)
+	}
+	for _, tc := range []struct {
+		n     int
+		kinds []string
+		want  string
+	}{
+		{0, nil, "--skip must be from 1 to 1000000"},
+		{repair.MaxSkip + 1, nil, "--skip must be from 1 to 1000000"},
+		{5, []string{"bookings", "leads"}, `owner has no numbers of "leads": choose from bookings`},
+	} {
+		if got, err := skip(tc.n, tc.kinds...); err == nil || !strings.Contains(err.Error(), tc.want) || got != "" {
+			t.Errorf("%d %v: %v %s", tc.n, tc.kinds, err, got)
+		}
+	}
+	if got, err := skip(1, "bookings"); err != nil || got != sorted(line(other, false, 1042, 1042), line(w.tenant, true, 1001, 1001)) {
+		t.Errorf("%v\n%s", err, got)
 	}
 }

@@ -82,6 +82,12 @@ func TestRepairOfBookings(t *testing.T) {
 	if next := w.Count(`select next from booking_counters`); next != 901 {
 		t.Errorf("the next number is %d, want 901", next)
 	}
+	if err := app.Repair().SkipNumbers(t.Context(), repair.Run{URL: w.DB.OwnerURL, Out: &bytes.Buffer{}, Progress: &bytes.Buffer{}}, 99, nil); err != nil {
+		t.Fatal(err)
+	}
+	if next := w.Count(`select next from booking_counters`); next != 1000 {
+		t.Errorf("the next number is %d, want 1000", next)
+	}
 	if _, err := w.repair(true, created, repair.Copy{Holder: "webhooks", ID: id.String(), Version: 8, Event: "booking.updated"},
 		repair.Copy{Holder: "customers", ID: id.String(), Version: 8}, repair.Copy{Holder: "payments", ID: id.String(), Version: 8}); err != nil {
 		t.Errorf("the copies are equal: %v", err)

@@ -71,6 +71,32 @@ func TestRepairOfCustomers(t *testing.T) {
 	}
 }
 
+// TestRepairSkipsNumbers checks that documents that are created after `repair numbers` have no number that it skipped, also in a mode
+// without a document, and that the counters of kinds that were not named stay.
+func TestRepairSkipsNumbers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := pgtest.Ctx(t, caller.Test)
+	first := w.open(ctx, 1000)
+	skip := func(kinds ...string) {
+		t.Helper()
+		if err := app.Repair().SkipNumbers(t.Context(), repair.Run{URL: w.DB.OwnerURL, Out: &bytes.Buffer{}, Progress: &bytes.Buffer{}}, 1000, kinds); err != nil {
+			t.Fatal(err)
+		}
+	}
+	skip("quotes", "credit_notes")
+	if next := w.open(ctx, 1000); *first.Number != "INV-000001" || *next.Number != "INV-000002" {
+		t.Errorf("%s, then %s", *first.Number, *next.Number)
+	}
+	skip()
+	if next := w.open(ctx, 1000); *next.Number != "INV-001003" {
+		t.Errorf("the next number is %s", *next.Number)
+	}
+	if q := w.sentQuote(ctx, ""); q.Number != "Q-002001" {
+		t.Errorf("the quote's number is %s", q.Number)
+	}
+}
+
 // TestRepairResumesAccepts checks that the accept of a sent quote is completed if its booking exists, with the existing booking.
 func TestRepairResumesAccepts(t *testing.T) {
 	t.Parallel()

@@ -37,6 +37,7 @@ func Repair() repair.Service {
 			{What: "counters of quote" + numbers, SQL: store.RaiseQuoteNumbers},
 			{What: "accepts resumed, because the booking exists", SQL: store.ResumeAccepts},
 		},
+		Counters: map[string]string{"quotes": "quote_counters", "invoices": "invoice_counters", "credit_notes": "credit_note_counters"},
 		Forget: map[string]func(ctx context.Context, tx pg.Tx, id string) error{
 			"bk": func(ctx context.Context, tx pg.Tx, id string) error {
 				_, key := ids.Stored(id)

@@ -109,8 +109,8 @@ func (p *platform) messages(t *testing.T, topic string) []*kgo.Record {
 }
 
 // readTopic reads all partitions up to their present ends.
-func readTopic(ctx context.Context, broker, topic string) ([]*kgo.Record, error) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+func readTopic(ctx context.Context, brokers, topic string) ([]*kgo.Record, error) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(brokers, ",")...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		return nil, err
 	}

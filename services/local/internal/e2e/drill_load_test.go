@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,13 +25,42 @@ type entry struct {
 	path    string    // of the resource; "": a payment, which no resource of ours has to show
 	what    string
 	version int64
+	number  string // of the document, such as "invoices INV-000001"; "": it has none
 }
 
 func (j *journal) note(e entry) {
-	e.at = time.Now()
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	e.at = time.Now() // entries are in the order of time
 	j.entries = append(j.entries, e)
+}
+
+// between returns the number of acknowledgments after one moment and before another.
+func (j *journal) between(from, to time.Time) (n int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range j.entries {
+		if e.at.After(from) && e.at.Before(to) {
+			n++
+		}
+	}
+	return n
+}
+
+// before returns the time of the n-th last acknowledgment before a moment, or the moment itself if n is 0.
+func (j *journal) before(t *testing.T, moment time.Time, n int) time.Time {
+	t.Helper()
+	last := slices.IndexFunc(j.entries, func(e entry) bool { return !e.at.Before(moment) })
+	if last < 0 {
+		last = len(j.entries)
+	}
+	if last < n {
+		t.Fatalf("%d acknowledgments before %v, want %d", last, moment, n)
+	}
+	if n == 0 {
+		return moment
+	}
+	return j.entries[last-n].at
 }
 
 // drillLoad sends requests until its end, and does not repeat one that fails.
@@ -59,11 +89,15 @@ func (l *drillLoad) write(t *testing.T, resource, path, body string, out any) bo
 	var r struct {
 		ID      string
 		Version int64
+		Number  string
 	}
 	if err := json.Unmarshal(a.Body, &r); err != nil {
 		t.Error(err)
 	}
-	l.journal.note(entry{service: owners[resource], path: resource + "/" + r.ID, what: path, version: r.Version})
+	if r.Number != "" {
+		r.Number = resource + " " + r.Number
+	}
+	l.journal.note(entry{service: owners[resource], path: resource + "/" + r.ID, what: path, version: r.Version, number: r.Number})
 	return out == nil || json.Unmarshal(a.Body, out) == nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -128,6 +130,34 @@ func (s *server) archiving() []string {
 }
 
 func (s *server) archive() string { return filepath.Join(s.root, "archive") }
+
+var commits = regexp.MustCompile(`COMMIT (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) UTC`)
+
+// newest returns the newest moment that the archive contains: just before the last commit in it.
+func (s *server) newest(t *testing.T) time.Time {
+	t.Helper()
+	segments, err := filepath.Glob(filepath.Join(s.archive(), "????????????????????????"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(segments)
+	for _, segment := range slices.Backward(segments) {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(s.bin, "pg_waldump"), "--rmgr=Transaction", segment)
+		cmd.Env = append(os.Environ(), "TZ=UTC")
+		out, _ := cmd.Output() // it fails at the end of a segment whose last record continues in the next one
+		found := commits.FindAllSubmatch(out, -1)
+		if len(found) == 0 {
+			continue
+		}
+		at, err := time.Parse("2006-01-02 15:04:05.000000", string(found[len(found)-1][1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at.Add(-time.Microsecond)
+	}
+	t.Fatal("the archive contains no commit")
+	return time.Time{}
+}
 
 // backup takes a base backup.
 func (s *server) backup(t *testing.T) {

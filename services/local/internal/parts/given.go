@@ -8,9 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caarlos0/env/v11"
 	"github.com/jackc/pgx/v5"
-	"github.com/redis/go-redis/v9"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"holdfast.dev/libs/redisx"
 )
 
 // givenLimit is the time limit for the first response of a given part.
@@ -44,20 +46,26 @@ func CheckPostgres(ctx context.Context, address string) error {
 	return nil
 }
 
-// CheckRedis returns an error on one line if a given REDIS_URL is not usable.
+// CheckRedis returns an error on one line if a given REDIS_URL is not usable. It can name a server, Sentinels or the nodes of a Cluster,
+// with the settings of redisx.Access in the environment.
 func CheckRedis(ctx context.Context, address string) error {
-	opt, err := redis.ParseURL(address)
-	if err != nil {
-		return errors.New("REDIS_URL must be a redis:// URL")
+	u, err := url.Parse(address)
+	if err != nil || (u.Scheme != "redis" && u.Scheme != "rediss") {
+		return errors.New("REDIS_URL must be a redis:// or rediss:// URL") // the original error can contain a password
 	}
+	access, err := env.ParseAs[redisx.Access]()
+	if err != nil {
+		return fmt.Errorf("REDIS_URL: %w", err)
+	}
+	client, err := redisx.Open(address, redisx.Options{Access: access, Timeout: givenLimit})
+	if err != nil {
+		return fmt.Errorf("REDIS_URL: %w", err) // without the password
+	}
+	defer func() { _ = client.Close() }()
 	ctx, cancel := context.WithTimeout(ctx, givenLimit)
 	defer cancel()
-	redis.SetLogger(silence{})
-	opt.MaxRetries, opt.ContextTimeoutEnabled = -1, true
-	client := redis.NewClient(opt)
-	defer func() { _ = client.Close() }()
 	if err := client.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("REDIS_URL: no response from %s: %w", opt.Addr, innermost(err))
+		return fmt.Errorf("REDIS_URL: no response from %s: %w", u.Host, innermost(err))
 	}
 	return nil
 }
@@ -92,8 +100,3 @@ func innermost(err error) error {
 		}
 	}
 }
-
-// silence discards the client's own log lines: its error is enough.
-type silence struct{}
-
-func (silence) Printf(context.Context, string, ...any) {}

@@ -37,7 +37,9 @@ func TestGivenPartsAreChecked(t *testing.T) {
 		"postgres, refused":     {CheckPostgres, strings.Replace(postgres, "postgres:", "unknown:secret", 1), "DATABASE_URL"},
 		"redis":                 {CheckRedis, fromTest(t, "TEST_REDIS_URL"), ""},
 		"redis, closed port":    {CheckRedis, "redis://:secret@" + closedPort + "/0", "REDIS_URL: no response from " + closedPort},
-		"redis, no URL":         {CheckRedis, "localhost:6379", "REDIS_URL must be a redis:// URL"},
+		"redis, no URL":         {CheckRedis, "localhost:6379", "REDIS_URL must be a redis:// or rediss:// URL"},
+		"redis, no Sentinel":    {CheckRedis, "redis://:secret@" + closedPort + "/0?master_name=m", "REDIS_URL: no response from " + closedPort},
+		"redis, no parameter":   {CheckRedis, "redis://:secret@" + closedPort + "/0?sentinel=m", "there are cluster, master_name and addr"},
 		"kafka":                 {CheckKafka, fromTest(t, "TEST_KAFKA_BROKERS"), ""},
 		"kafka, closed port":    {CheckKafka, closedPort, "KAFKA_BROKERS: no response from " + closedPort},
 	} {
