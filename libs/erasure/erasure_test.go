@@ -213,7 +213,7 @@ func TestTheOnlyWay(t *testing.T) {
 func TestLateEvents(t *testing.T) {
 	t.Parallel()
 	db, conn := open(t)
-	gone, kept := ids.New[ids.TenantPrefix](), ids.New[ids.TenantPrefix]()
+	gone, other := ids.New[ids.TenantPrefix](), ids.New[ids.TenantPrefix]()
 	e, marks := &erasure.Eraser{Worker: db.Worker}, &erasure.Marks{Worker: db.Worker}
 	finish(t, e, gone)
 	event := func(tenant ids.Tenant) kafkax.Message {
@@ -223,13 +223,13 @@ func TestLateEvents(t *testing.T) {
 		}
 		return kafkax.Message{Value: raw}
 	}
-	other, unreadable := event(kept), kafkax.Message{Value: []byte("nonsense")}
-	list, err := marks.Keep(t.Context(), []kafkax.Message{event(gone), other, unreadable, event(gone)})
-	if err != nil || len(list) != 2 || string(list[0].Value) != string(other.Value) || string(list[1].Value) != "nonsense" {
+	another, unreadable := event(other), kafkax.Message{Value: []byte("nonsense")}
+	list, err := marks.Filter(t.Context(), []kafkax.Message{event(gone), another, unreadable, event(gone)})
+	if err != nil || len(list) != 2 || string(list[0].Value) != string(another.Value) || string(list[1].Value) != "nonsense" {
 		t.Errorf("%d messages, %v", len(list), err)
 	}
 	execute(t, conn, `grant insert on inbox to holdfast_test_worker`)
-	events := []inbox.Event{{Tenant: gone, ID: ids.New[ids.EventPrefix]()}, {Tenant: kept, ID: ids.New[ids.EventPrefix]()}}
+	events := []inbox.Event{{Tenant: gone, ID: ids.New[ids.EventPrefix]()}, {Tenant: other, ID: ids.New[ids.EventPrefix]()}}
 	err = db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 		fresh, err := inbox.OnceEach(ctx, tx, "tests", events)
 		if len(fresh) != 1 || !fresh[events[1]] {
@@ -240,11 +240,11 @@ func TestLateEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	execute(t, conn, `insert into a_parents (tenant_id, livemode, id) values ($1, true, 1), ($2, true, 1)`, gone.UUID(), kept.UUID())
+	execute(t, conn, `insert into a_parents (tenant_id, livemode, id) values ($1, true, 1), ($2, true, 1)`, gone.UUID(), other.UUID())
 	if err := e.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if count(t, conn, "a_parents", gone) != 0 || count(t, conn, "a_parents", kept) != 1 {
+	if count(t, conn, "a_parents", gone) != 0 || count(t, conn, "a_parents", other) != 1 {
 		t.Error("rows that came back are left, or others are gone")
 	}
 	later := ids.New[ids.TenantPrefix]()
@@ -254,7 +254,7 @@ func TestLateEvents(t *testing.T) {
 		if err != nil || time.Now().After(end) {
 			t.Fatalf("a new mark is not seen: %v", err)
 		}
-		if erased[later] && erased[gone] && !erased[kept] {
+		if erased[later] && erased[gone] && !erased[other] {
 			return
 		}
 	}

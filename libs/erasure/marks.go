@@ -53,20 +53,20 @@ func (m *Marks) Erased(ctx context.Context) (map[ids.Tenant]bool, error) {
 	return m.erased, nil
 }
 
-// Keep returns the messages without the events of erased tenants. It keeps a message that is not an event.
-func (m *Marks) Keep(ctx context.Context, list []kafkax.Message) ([]kafkax.Message, error) {
+// Filter returns the messages without the events of erased tenants. It returns a message that is not an event.
+func (m *Marks) Filter(ctx context.Context, list []kafkax.Message) ([]kafkax.Message, error) {
 	erased, err := m.Erased(ctx)
 	if err != nil || len(erased) == 0 {
 		return list, err
 	}
-	kept := make([]kafkax.Message, 0, len(list))
+	rest := make([]kafkax.Message, 0, len(list))
 	for _, message := range list {
 		if e, err := outbox.Decode(message.Value); err == nil {
 			if tenant, err := ids.Parse[ids.TenantPrefix](e.GetTenantId()); err == nil && erased[tenant] {
 				continue
 			}
 		}
-		kept = append(kept, message)
+		rest = append(rest, message)
 	}
-	return kept, nil
+	return rest, nil
 }

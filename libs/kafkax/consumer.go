@@ -30,8 +30,8 @@ type Consumer struct {
 	// one partition are in order. After an error, or ErrSeparate, the messages of each partition are handled separately: in one call
 	// of HandleBatch, and if that fails too, one by one by Handle.
 	HandleBatch func(ctx context.Context, batch []Message) error
-	// Keep, when set, returns the messages that are handled. The others are committed without an effect.
-	Keep       func(ctx context.Context, list []Message) ([]Message, error)
+	// Filter, when set, returns the messages that are handled. The others are committed without an effect.
+	Filter     func(ctx context.Context, list []Message) ([]Message, error)
 	BatchBytes int // of one batch; 0: DefaultBatchBytes
 	// FetchWait is how long a broker delays its response to collect more messages. 0: it responds as soon as it has a message. A
 	// longer wait reduces the load on the broker and the database. Use it for consumers that are not time-critical.

@@ -122,11 +122,11 @@ func (c *Consumer) handleBatch(ctx context.Context, batch []*kgo.Record) bool {
 	}
 	separate := false
 	err := c.traced(ctx, batch[0], list[0], slog.Int("messages", len(batch)), func(ctx context.Context) error {
-		kept, err := c.keep(ctx, list)
-		if err != nil || len(kept) == 0 {
+		accepted, err := c.filter(ctx, list)
+		if err != nil || len(accepted) == 0 {
 			return err
 		}
-		err = c.HandleBatch(ctx, kept)
+		err = c.HandleBatch(ctx, accepted)
 		if separate = errors.Is(err, ErrSeparate); separate {
 			return nil
 		}
@@ -185,19 +185,19 @@ func (p *partition) block() {
 // try runs the handler once.
 func (p *partition) try(ctx context.Context, raw *kgo.Record, m Message) error {
 	return p.traced(ctx, raw, m, slog.Int("messages", 1), func(ctx context.Context) error {
-		kept, err := p.keep(ctx, []Message{m})
-		if err != nil || len(kept) == 0 {
+		accepted, err := p.filter(ctx, []Message{m})
+		if err != nil || len(accepted) == 0 {
 			return err
 		}
 		return p.Handle(ctx, m)
 	})
 }
 
-func (c *Consumer) keep(ctx context.Context, list []Message) ([]Message, error) {
-	if c.Keep == nil {
+func (c *Consumer) filter(ctx context.Context, list []Message) ([]Message, error) {
+	if c.Filter == nil {
 		return list, nil
 	}
-	return c.Keep(ctx, list)
+	return c.Filter(ctx, list)
 }
 
 // traced runs handle in the trace of the sender of m, the first message, and writes the log line.

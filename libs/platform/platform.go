@@ -153,7 +153,7 @@ func (p *Platform) background() {
 // service's name. The service may set HandleBatch of the consumer before the start.
 func (p *Platform) Consume(handle kafkax.Handler) *kafkax.Consumer {
 	consumer := &kafkax.Consumer{
-		Cluster: p.cluster, Group: p.service.Name, Topics: p.service.Reads, Handle: handle, Keep: p.Marks.Keep,
+		Cluster: p.cluster, Group: p.service.Name, Topics: p.service.Reads, Handle: handle, Filter: p.Marks.Filter,
 		BatchBytes: p.rt.Common.BatchBytes, DeadLetter: p.writer, Log: p.rt.Log, Metrics: p.rt.Metrics,
 	}
 	p.consumes = true

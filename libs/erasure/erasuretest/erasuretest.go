@@ -29,15 +29,15 @@ func Check(t *testing.T, db *pgtest.DB, seed func(tenant ids.Tenant, mode caller
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close(context.Background()) }()
-	gone, kept := ids.New[ids.TenantPrefix](), ids.New[ids.TenantPrefix]()
-	for _, tenant := range []ids.Tenant{gone, kept} {
+	gone, other := ids.New[ids.TenantPrefix](), ids.New[ids.TenantPrefix]()
+	for _, tenant := range []ids.Tenant{gone, other} {
 		seed(tenant, caller.Live)
 		seed(tenant, caller.Test)
 	}
 	before := rows(t, conn)
 	for _, table := range names(t, conn, `select distinct c.oid::regclass::text from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id'
 		where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = 'public'::regnamespace and c.relname <> 'tenant_erasures'`) {
-		for _, tenant := range []ids.Tenant{gone, kept} {
+		for _, tenant := range []ids.Tenant{gone, other} {
 			if n := count(t, conn, `select count(*) from `+table+` where tenant_id = $1`, tenant.UUID()); n == 0 {
 				t.Errorf("%s: the test adds no row", table)
 			}
@@ -56,8 +56,8 @@ func Check(t *testing.T, db *pgtest.DB, seed func(tenant ids.Tenant, mode caller
 	if n, want := first.Deleted, before[gone]; n != want {
 		t.Errorf("reports %d deleted rows, want %d", n, want)
 	}
-	if after := rows(t, conn); after[kept] != before[kept] || after[gone] != 0 {
-		t.Errorf("the other tenant has %d rows, want %d; the erased one %d", after[kept], before[kept], after[gone])
+	if after := rows(t, conn); after[other] != before[other] || after[gone] != 0 {
+		t.Errorf("the other tenant has %d rows, want %d; the erased one %d", after[other], before[other], after[gone])
 	}
 	if again := finish(t, e, gone); again != first {
 		t.Errorf("a repetition changes %+v to %+v", first, again)

@@ -194,11 +194,11 @@ func (a *Erasures) proceed(ctx context.Context, e domain.Erasure) error {
 		until = until.Add(erasureRetry)
 		err = fmt.Errorf("erase tenant %s: %w", e.TenantID, err)
 	}
-	return errors.Join(err, a.keep(ctx, e.TenantID, until))
+	return errors.Join(err, a.renew(ctx, e.TenantID, until))
 }
 
-func (a *Erasures) keep(ctx context.Context, tenant ids.Tenant, until time.Time) error {
-	return a.App.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.KeepErasure(ctx, tx, tenant, until) })
+func (a *Erasures) renew(ctx context.Context, tenant ids.Tenant, until time.Time) error {
+	return a.App.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.RenewErasure(ctx, tx, tenant, until) })
 }
 
 // round makes a step in each service that has not confirmed the erasure. If all have, it makes a step in this one. A service that fails
@@ -228,11 +228,11 @@ func (a *Erasures) round(ctx context.Context, e *domain.Erasure) (done bool, err
 	return a.own(ctx, e.TenantID)
 }
 
-// step keeps the erasure for this process and makes one step in a service.
+// step renews the lease of this process and makes one step in a service.
 func (a *Erasures) step(
 	ctx context.Context, next func(context.Context, ids.Tenant) (erasure.Progress, error), tenant ids.Tenant,
 ) (erasure.Progress, error) {
-	if err := a.keep(ctx, tenant, time.Now().Add(erasureLease)); err != nil {
+	if err := a.renew(ctx, tenant, time.Now().Add(erasureLease)); err != nil {
 		return erasure.Progress{}, err
 	}
 	return next(ctx, tenant)

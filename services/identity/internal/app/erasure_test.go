@@ -18,11 +18,11 @@ import (
 
 // service is a service from which tenants are erased.
 type service struct {
-	mu     sync.Mutex
-	wait   string
-	down   bool
-	steps  int // that report that rows are left
-	called int
+	mu    sync.Mutex
+	wait  string
+	down  bool
+	steps int // that report that rows are left
+	calls int
 }
 
 var errDown = errors.New("it is down")
@@ -39,7 +39,7 @@ func (s *service) Prepare(context.Context, ids.Tenant) (string, error) {
 func (s *service) Step(context.Context, ids.Tenant) (erasure.Progress, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.called++
+	s.calls++
 	if s.down {
 		return erasure.Progress{}, errDown
 	}
@@ -85,7 +85,7 @@ func TestErasureWaitsForEachService(t *testing.T) {
 	tenant, other := w.tenant(t), w.tenant(t)
 	w.key(t, tenant.ID, "live")
 	w.key(t, other.ID, "live")
-	kept := w.rowsOf(t, other.ID)
+	before := w.rowsOf(t, other.ID)
 	w.close(t, tenant.ID)
 	slow, down := &service{steps: 25}, &service{}
 	services := map[string]app.ErasureService{"slow": slow, "down": down}
@@ -127,12 +127,12 @@ func TestErasureWaitsForEachService(t *testing.T) {
 	if n := w.rowsOf(t, tenant.ID); n != 0 {
 		t.Errorf("%d rows are left", n)
 	}
-	if n := w.rowsOf(t, other.ID); n != kept {
-		t.Errorf("another tenant has %d rows, want %d", n, kept)
+	if n := w.rowsOf(t, other.ID); n != before {
+		t.Errorf("another tenant has %d rows, want %d", n, before)
 	}
-	calls := slow.called
-	if err := w.erasures(services).Run(t.Context()); err != nil || slow.called != calls {
-		t.Errorf("%d calls after the erasure, %v", slow.called-calls, err)
+	calls := slow.calls
+	if err := w.erasures(services).Run(t.Context()); err != nil || slow.calls != calls {
+		t.Errorf("%d calls after the erasure, %v", slow.calls-calls, err)
 	}
 }
 
@@ -185,8 +185,8 @@ func TestErasureIsNotEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := &service{}
-	if err := w.erasures(map[string]app.ErasureService{"one": one}).Run(t.Context()); err != nil || one.called != 0 || w.rowsOf(t, tenant.ID) == 0 {
-		t.Errorf("%d calls, %v", one.called, err)
+	if err := w.erasures(map[string]app.ErasureService{"one": one}).Run(t.Context()); err != nil || one.calls != 0 || w.rowsOf(t, tenant.ID) == 0 {
+		t.Errorf("%d calls, %v", one.calls, err)
 	}
 	if e, err := w.ErasureOf(t.Context(), tenant.ID); err != nil || e.Begun != nil || e.Tenant.StatusChangedBy != "cli cli:tester@here" {
 		t.Errorf("%+v, %v", e, err)

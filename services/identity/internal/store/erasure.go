@@ -45,7 +45,7 @@ func Erasure(ctx context.Context, q pg.Q, tenant ids.Tenant) (domain.Erasure, er
 		`select `+erasureColumns+` from tenant_erasures where tenant_id = $1`, tenant)
 }
 
-// TakeErasure returns an unfinished erasure that no other process continues, and keeps it until a time. It returns
+// TakeErasure returns an unfinished erasure that no other process continues, and leases it until a time. It returns
 // domain.ErrErasureNotFound if there is none. tx has the worker role.
 func TakeErasure(ctx context.Context, tx pg.Tx, now, until time.Time) (domain.Erasure, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Erasure], domain.ErrErasureNotFound, `update tenant_erasures set leased_until = $2
@@ -54,8 +54,8 @@ func TakeErasure(ctx context.Context, tx pg.Tx, now, until time.Time) (domain.Er
 		) returning `+erasureColumns, now, until)
 }
 
-// KeepErasure changes until when the process continues an erasure. tx has the worker role.
-func KeepErasure(ctx context.Context, tx pg.Tx, tenant ids.Tenant, until time.Time) error {
+// RenewErasure changes until when the process continues an erasure. tx has the worker role.
+func RenewErasure(ctx context.Context, tx pg.Tx, tenant ids.Tenant, until time.Time) error {
 	_, err := tx.Exec(ctx, `update tenant_erasures set leased_until = $2 where tenant_id = $1`, tenant, until)
 	return err
 }

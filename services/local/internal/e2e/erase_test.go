@@ -108,7 +108,7 @@ func TestAClosedTenantIsErased(t *testing.T) {
 	a := account{p, m.tenant, m.client}
 	r := a.receive(t, `["*"]`, nil)
 	customer, calendar := m.fill(t)
-	kept, _ := neighbor.fill(t)
+	retained, _ := neighbor.fill(t)
 	await(t, "webhooks arrive", func() bool { return len(r.all(t)) > 3 })
 	await(t, "requests are logged", func() bool { return len(a.list(t, "/request-logs?method=POST&limit=100")) > 3 })
 	replayed := unique("replay")
@@ -151,19 +151,6 @@ func TestAClosedTenantIsErased(t *testing.T) {
 		p.kill(t, service)
 		time.Sleep(200 * time.Millisecond)
 	}
-	t.Cleanup(func() { // DEBUG
-		if t.Failed() {
-			t.Log(rows(t, p.database(t, "identity"), `select row_to_json(e)::text from tenant_erasures e`), a.remains(t))
-			lines := strings.Split(p.log.String(), "\n")
-			n := 0
-			for i := len(lines) - 1; i >= 0 && n < 30; i-- {
-				if strings.Contains(lines[i], "eras") {
-					t.Log(lines[i])
-					n++
-				}
-			}
-		}
-	})
 	patient(t, "the tenant is erased", func() bool { return a.erased(t, identity) })
 	if left := a.remains(t); len(left) != 0 {
 		t.Errorf("left: %q", left)
@@ -182,7 +169,7 @@ func TestAClosedTenantIsErased(t *testing.T) {
 		got := a.do(t, http.MethodGet, "/me", "", "")
 		return got.Status == http.StatusUnauthorized || got.Status == http.StatusForbidden
 	})
-	neighbor.want(t, http.StatusOK, http.MethodGet, "/customers/"+kept, "")
+	neighbor.want(t, http.StatusOK, http.MethodGet, "/customers/"+retained, "")
 	if n := len(neighbor.list(t, "/customers?limit=100")); n < 3 {
 		t.Errorf("the neighbor has %d customers", n)
 	}
