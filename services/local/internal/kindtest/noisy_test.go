@@ -1,7 +1,6 @@
 package kindtest
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -41,7 +40,7 @@ func tenantWithKeys(t *testing.T) (slug string, keys []string) {
 		key := apikey.New(caller.Test)
 		hash := apikey.Hash(key)
 		keys = append(keys, key)
-		rows = append(rows, fmt.Sprintf(`('%s', false, gen_random_uuid(), 'noisy', decode('%s', 'hex'), '{read:bookings}', 1, now())`, tenant.UUID(), hex.EncodeToString(hash[:])))
+		rows = append(rows, fmt.Sprintf(`('%x', false, gen_random_uuid(), 'noisy', '\x%x', '{read:bookings}', 1, now())`, tenant.UUID(), hash))
 	}
 	statement := "insert into api_keys (tenant_id, livemode, id, name, hash, scopes, version, created_at) values " + strings.Join(rows, ",")
 	if _, err := lab.Kubectl(t.Context(), []byte(statement), "exec", "-i", "statefulset/holdfast-postgres", "--",
