@@ -324,7 +324,7 @@ func (s *tiny) stoppedInOrder(t *testing.T) {
 		}
 	}
 	want := []string{
-		"http " + addr, "consumer", "own worker", "inbox sweeper", "idempotency sweeper", "relay", "kafka", "postgres worker", "postgres",
+		"http " + addr, "consumer", "own worker", "inbox sweeper", "erasure sweeper", "idempotency sweeper", "relay", "kafka", "postgres worker", "postgres",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("stopped %q, want %q\n%s", got, want, s.log.String())

@@ -275,7 +275,7 @@ func TestEachFieldOfATenantIsWritten(t *testing.T) {
 		"--tax-behavior", "inclusive", "--default-taxes", `[{"name":"TVA","rate":"20.0"},{"name":"Taxe","rate":"0.25"}]`)
 	all := read[[]json.RawMessage](s, "tenant", "list")
 	for _, output := range []string{changed, string(all[0]), s.run("tenant", "show", "demo", "--json")} {
-		apitest.Written[view.AdminTenant](t, sent, []byte(output), "id", "slug", "status", "status_reason", "status_changed_at", "limits", "test_clock", "version", "created_at", "updated_at")
+		apitest.Written[view.AdminTenant](t, sent, []byte(output), "id", "slug", "status", "status_reason", "status_changed_at", "erase_at", "limits", "test_clock", "version", "created_at", "updated_at")
 	}
 	got := read[view.AdminTenant](s, "tenant", "update", "demo", "--invoice-prefix", "", "--invoice-year", "null", "--legal-name", "", "--address", "", "--tax-id", "",
 		"--tax-behavior", "null", "--default-taxes", "null")

@@ -1,4 +1,3 @@
--- migrationlint:allow column-check: there is one row for each tenant, so the scan takes milliseconds
 -- migrationlint:allow constraint-scan: there is one row for each tenant, so the scan takes milliseconds
 -- migrationlint:allow index-lock: there is one row for each tenant, so the scan takes milliseconds
 -- +goose ENVSUB ON

@@ -138,6 +138,13 @@ func TestAClosedTenantIsErased(t *testing.T) {
 	if res, err := httpClient.Get(calendar); err != nil || res.StatusCode != http.StatusOK {
 		t.Errorf("the calendar of a closing tenant: %v %v", res, err)
 	}
+	helper := connectWith(t, a.key)
+	if text, _, failed := helper.call("get_record", map[string]any{"id": customer}); failed {
+		t.Errorf("an assistant cannot read: %s", text)
+	}
+	if text, _, failed := helper.call("hold_slot", map[string]any{"date": "2033-05-07", "request_key": "x"}); !failed || !strings.Contains(text, "tenant_suspended") {
+		t.Errorf("an assistant writes: %s", text)
+	}
 	if len(a.remains(t)) < 30 {
 		t.Fatalf("the tenant has data only in %q", a.remains(t))
 	}

@@ -8,14 +8,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/protobuf/proto"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/erasure"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 	eventsv1 "holdfast.dev/proto/events/v1"
 
@@ -40,7 +43,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, db: pgtest.New(t, migrations.FS), metrics: prometheus.NewRegistry()}
 	w.Requests = &consume.Requests{Intake: &app.Intake{
 		Worker: w.db.Worker, Retention: 7 * 24 * time.Hour, MaxRows: maxRows, Now: time.Now, Metrics: app.NewMetrics(w.metrics),
-	}}
+	}, Erased: (&erasure.Marks{Worker: w.db.Worker}).Erased}
 	return w
 }
 
@@ -94,6 +97,24 @@ func (w *world) stored(ctx context.Context) (list []string) {
 		list = append(list, l.ID.String())
 	}
 	return list
+}
+
+// The requests of an erased tenant are not stored. Those of others in the same message are.
+func TestRequestsOfAnErasedTenant(t *testing.T) {
+	t.Parallel()
+	w, gone, ctx := newWorld(t), pgtest.Ctx(t, caller.Live), pgtest.Ctx(t, caller.Live)
+	if _, err := (&erasure.Eraser{Worker: w.db.Worker}).Step(t.Context(), caller.FromContext(gone).Tenant); err != nil {
+		t.Fatal(err)
+	}
+	w.handle(message(t, append(entries(gone, 2), entries(ctx, 2)...)...))
+	var all int64
+	err := w.db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) (err error) {
+		all, err = pg.One(ctx, tx, pgx.RowTo[int64], pgx.ErrNoRows, `select count(*) from request_logs`)
+		return err
+	})
+	if got := w.stored(ctx); err != nil || len(got) != 2 || all != 2 {
+		t.Errorf("%v of %d, %v", got, all, err)
+	}
 }
 
 // A process that is killed after its commit and before the commit of its offset gets the messages again.
