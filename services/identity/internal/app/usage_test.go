@@ -108,9 +108,11 @@ func TestUsageIsRecordedOnce(t *testing.T) {
 	over := usageDay.Add(24*time.Hour + domain.UsageSettles)
 	m, _, _ := newMetering(w, over)
 	var wg sync.WaitGroup
-	for i := range 6 {
+	var clock atomic.Int64
+	for range 6 {
 		wg.Go(func() {
-			m, _, _ := newMetering(w, over.Add(time.Duration(i)*time.Hour))
+			m, _, _ := newMetering(w, over)
+			m.Now = func() time.Time { return over.Add(time.Duration(clock.Add(1)) * 2 * time.Minute) } // each lease has expired for the next
 			if err := m.RecordUsage(t.Context()); err != nil {
 				t.Error(err)
 			}
