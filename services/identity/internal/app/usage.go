@@ -64,7 +64,11 @@ func (m *Metering) RecordUsage(ctx context.Context) error {
 func (m *Metering) leaseUsage(ctx context.Context) (c domain.UsageCollection, ok bool, err error) {
 	err = m.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		now := m.now()
-		if c, err = store.UsageCollectionForUpdate(ctx, tx, now); err != nil {
+		c, err = store.UsageCollectionForUpdate(ctx, tx, now)
+		if errors.Is(err, domain.ErrUsageNotRecorded) { // another process has just completed the day
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		if ok = c.Due(now); !ok {

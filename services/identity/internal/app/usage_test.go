@@ -148,6 +148,29 @@ func TestUsageIsRecordedOnce(t *testing.T) {
 	}
 }
 
+// A day without tenants has no rows, and one event even if several processes complete it at once.
+func TestUsageWithoutTenants(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.began(t, usageDay, 0)
+	over := usageDay.Add(24*time.Hour + domain.UsageSettles)
+	var clock atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			m, _, _ := newMetering(w, over)
+			m.Now = func() time.Time { return over.Add(time.Duration(clock.Add(1)) * 2 * time.Minute) }
+			if err := m.RecordUsage(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := w.usageEvents(t); n != 1 {
+		t.Errorf("%d events", n)
+	}
+}
+
 // A process that ends between two pages loses nothing: the next run continues. No row is readable before the day is complete.
 func TestUsageContinues(t *testing.T) {
 	t.Parallel()
