@@ -148,7 +148,7 @@ func TestMeasureInParts(t *testing.T) {
 		},
 		Count: func(_ context.Context, _ pg.Q, _ usage.Day, to *internalapi.TenantUsage) error {
 			steps = append(steps, "count "+to.Mode)
-			time.Sleep(2600 * time.Millisecond) //nolint:forbidigo // it takes the time of a large tenant
+			time.Sleep(2600 * time.Millisecond) // it takes the time of a large tenant
 			return nil
 		},
 	}

@@ -1,9 +1,6 @@
 package domain
 
-import (
-	"net/http"
-	"strings"
-)
+import "strings"
 
 // The classes of requests for metering.
 const (
@@ -17,9 +14,9 @@ const (
 // RequestClass returns the class of a request with a response of a status and a content type.
 func RequestClass(method string, status int, contentType string) string {
 	switch {
-	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusTooManyRequests:
+	case status == 401, status == 403, status == 429:
 		return ClassRejected
-	case method != http.MethodGet && method != http.MethodHead:
+	case method != "GET" && method != "HEAD":
 		return ClassWrite
 	case strings.HasPrefix(contentType, "text/event-stream"):
 		return ClassStream

@@ -64,7 +64,11 @@ func (m *Metering) RecordUsage(ctx context.Context) error {
 func (m *Metering) leaseUsage(ctx context.Context) (c domain.UsageCollection, ok bool, err error) {
 	err = m.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		now := m.now()
-		if c, err = store.UsageCollectionForUpdate(ctx, tx, now); err != nil {
+		c, err = store.UsageCollectionForUpdate(ctx, tx, now)
+		if errors.Is(err, domain.ErrUsageNotRecorded) { // another process has just completed the day
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		if ok = c.Due(now); !ok {
@@ -186,29 +190,29 @@ func (m *Metering) completeDay(ctx context.Context, c domain.UsageCollection) (m
 
 // BackgroundWork asks all services at the same time what waits for a tenant. A service that does not respond in time is in unavailable.
 func (m *Metering) BackgroundWork(ctx context.Context, tenant ids.Tenant) (work map[string][]domain.Waiting, unavailable []string) {
-	type answer struct {
+	type response struct {
 		service string
 		work    []domain.Waiting
 		err     error
 	}
 	ctx, cancel := context.WithTimeout(scope(ctx, tenant, caller.Live), workPatience)
 	defer cancel()
-	answers := make(chan answer, len(m.Sources))
+	responses := make(chan response, len(m.Sources))
 	for name, source := range m.Sources {
 		go func() {
 			list, err := source.Work(ctx)
-			answers <- answer{name, list, err}
+			responses <- response{name, list, err}
 		}()
 	}
 	work = map[string][]domain.Waiting{}
 	for range m.Sources {
-		a := <-answers
-		if a.err != nil {
-			m.Log.WarnContext(ctx, "background work", slog.String("service", a.service), slog.Any("error", a.err))
-			unavailable = append(unavailable, a.service)
+		r := <-responses
+		if r.err != nil {
+			m.Log.WarnContext(ctx, "background work", slog.String("service", r.service), slog.Any("error", r.err))
+			unavailable = append(unavailable, r.service)
 			continue
 		}
-		work[a.service] = a.work
+		work[r.service] = r.work
 	}
 	slices.Sort(unavailable)
 	return work, unavailable

@@ -20,7 +20,8 @@ const (
 )
 
 // UsageCollectionForUpdate locks the day that is not complete. If there is none, it begins the day after the last one; the first is
-// today. tx has the worker role, like that of the functions below.
+// today. It returns domain.ErrUsageNotRecorded if another process completes the day meanwhile. tx has the worker role, like that of the
+// functions below.
 func UsageCollectionForUpdate(ctx context.Context, tx pg.Tx, today time.Time) (domain.UsageCollection, error) {
 	_, err := tx.Exec(ctx, `
 		insert into usage_collections (day) select coalesce(max(day) + 1, $1::date) from usage_collections

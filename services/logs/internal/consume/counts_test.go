@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 	eventsv1 "holdfast.dev/proto/events/v1"
 
+	"holdfast.dev/services/logs/internal/domain"
 	"holdfast.dev/services/logs/internal/store"
 )
 
@@ -27,7 +28,7 @@ func day(before int) time.Time {
 func count(ctx context.Context, at time.Time, class string, n int64) *eventsv1.RequestCount {
 	c := caller.FromContext(ctx)
 	tenant := c.Tenant.UUID()
-	return &eventsv1.RequestCount{TenantUuid: tenant[:], Livemode: c.Live(), Day: int32(at.Unix() / 86400), Class: class, Requests: n} //nolint:gosec // fits
+	return &eventsv1.RequestCount{TenantUuid: tenant[:], Livemode: c.Live(), Day: int32(at.Unix() / 86400), Class: class, Requests: n}
 }
 
 // counted is a message of a gateway with counts.
@@ -139,6 +140,35 @@ func TestSealingRaces(t *testing.T) {
 	}
 	if total != writers*messages {
 		t.Errorf("%d requests, want %d", total, writers*messages)
+	}
+}
+
+// A day is sealed after the transactions that are adding counts to it, so its count contains them.
+func TestSealingWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := pgtest.Ctx(t, caller.Live)
+	c := caller.FromContext(ctx)
+	sealed := make(chan int64, 1)
+	err := w.db.Worker.SystemTx(t.Context(), func(tctx context.Context, tx pg.Tx) error {
+		_, err := store.AddRequestCounts(tctx, tx, []domain.RequestCount{{TenantID: c.Tenant, Livemode: true, Day: day(2), Class: "read", Requests: 4}}, time.Now())
+		go func() {
+			w.seal(ctx, day(2))
+			sealed <- w.counts(ctx, day(2))["read"]
+		}()
+		select {
+		case n := <-sealed:
+			t.Errorf("sealed with %d requests while others are being added", n)
+			sealed <- n
+		case <-time.After(300 * time.Millisecond):
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := <-sealed; n != 4 {
+		t.Errorf("sealed with %d requests, want 4", n)
 	}
 }
 

@@ -86,7 +86,7 @@ func TestPlansOfUsage(t *testing.T) {
 		},
 	} {
 		e := explain(t, db, ctx, "force_custom_plan", read)
-		if strings.Contains(string(e.plan), "Seq Scan") || e.read > float64(stored)/2 {
+		if strings.Contains(e.plan, "Seq Scan") || e.read > float64(stored)/2 {
 			t.Errorf("%s: reads %.0f of %d rows\n%s", name, e.read, stored, e.plan)
 		}
 	}
