@@ -57,17 +57,23 @@ func RepairCommand(s repair.Service) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd, false, s.ForgetLost) },
 	})
 	if len(s.Counters) > 0 {
-		var skip int
-		numbers := &cobra.Command{
-			Use: "numbers --skip N [KIND…]", Short: "Skip the next numbers of " + strings.Join(slices.Sorted(maps.Keys(s.Counters)), ", ") + ", or of some of them, for all tenants.",
-			Long: "Skip numbers that were assigned after the moment of the restore and that no database knows, so that none is assigned twice.\n" +
-				"Stop the service first. Writes the skipped ranges as lines of JSON. A repeated call skips N more.",
-			RunE: func(cmd *cobra.Command, kinds []string) error {
-				return run(cmd, false, func(ctx context.Context, r repair.Run) error { return s.SkipNumbers(ctx, r, skip, kinds) })
-			},
-		}
-		numbers.Flags().IntVar(&skip, "skip", 0, fmt.Sprintf("how many numbers to skip, from 1 to %d", repair.MaxSkip))
-		root.AddCommand(numbers)
+		root.AddCommand(numbersCommand(s, run))
 	}
 	return root
+}
+
+// numbersCommand returns the subcommand numbers.
+func numbersCommand(s repair.Service, run func(*cobra.Command, bool, func(context.Context, repair.Run) error) error) *cobra.Command {
+	var skip int
+	numbers := &cobra.Command{
+		Use:   "numbers --skip N [KIND…]",
+		Short: "Skip the next numbers of " + strings.Join(slices.Sorted(maps.Keys(s.Counters)), ", ") + ", or of some of them, for all tenants.",
+		Long: "Skip numbers that were assigned after the moment of the restore and that no database knows, so that none is assigned twice.\n" +
+			"Stop the service first. Writes the skipped ranges as lines of JSON. A repeated call skips N more.",
+		RunE: func(cmd *cobra.Command, kinds []string) error {
+			return run(cmd, false, func(ctx context.Context, r repair.Run) error { return s.SkipNumbers(ctx, r, skip, kinds) })
+		},
+	}
+	numbers.Flags().IntVar(&skip, "skip", 0, fmt.Sprintf("how many numbers to skip, from 1 to %d", repair.MaxSkip))
+	return numbers
 }

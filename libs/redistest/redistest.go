@@ -76,13 +76,16 @@ func StoppableCluster(t testing.TB) (u string, stop func(tag string) (resume fun
 // masterOf returns the master that has the slot of a hash tag.
 func masterOf(t testing.TB, masters []server, tag string) server {
 	t.Helper()
+	slot, err := client(t, nil, masters[0].port).ClusterKeySlot(t.Context(), tag).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i, s := range masters {
-		_, last := slots(i)
-		if slot := client(t, nil, s.port).ClusterKeySlot(t.Context(), tag).Val(); slot <= last {
+		if _, last := slots(i); slot <= last {
 			return s
 		}
 	}
-	t.Fatalf("no master has the slot of %s", tag)
+	t.Fatalf("no master has slot %d", slot)
 	return server{}
 }
 
