@@ -27,7 +27,7 @@ func Repair() repair.Service {
 			{Prefix: "un", Own: store.OwnUnits, Publish: publishItem("units", "unit.updated", store.Unit, view.Unit)},
 			{Prefix: "pkg", Own: store.OwnPackages, Publish: publishItem("packages", "package.updated", store.Package, view.Package)},
 		},
-		Fixes: []repair.Fix{{What: "counters of booking numbers raised above numbers that receivers have seen", SQL: store.RaiseNumbers}},
+		Fixes:    []repair.Fix{{What: "counters of booking numbers raised above numbers that receivers have seen", SQL: store.RaiseNumbers}},
 		Counters: map[string]string{"bookings": "booking_counters"},
 		Forget: map[string]func(ctx context.Context, tx pg.Tx, id string) error{
 			"cu": forgetCustomer, "inv": forgetPayments, "cn": forgetPayments,

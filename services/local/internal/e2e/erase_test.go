@@ -87,7 +87,7 @@ func (m merchant) fill(t *testing.T) (customer, calendar string) {
 	t.Helper()
 	customer = m.insist(t, http.MethodPost, "/customers", newCustomer().body, unique("customer"), http.StatusCreated).id(t)
 	created, _ := deposit(t, m.client)
-	m.stripe.confirm(t, created, "pm_card_visa")
+	m.confirm(t, created, "pm_card_visa")
 	await(t, "the payment has arrived", func() bool { return read[intent](t, m.client, "/payment-intents/"+created.ID).Status == "succeeded" })
 	m.insist(t, http.MethodPost, "/leads", `{"first_name":"Grace","email":"grace@example.com","source":"website"}`, unique("lead"), http.StatusCreated)
 	var feed struct{ URL string }
@@ -127,9 +127,12 @@ func TestAClosedTenantIsErased(t *testing.T) {
 		a.want(t, http.StatusOK, http.MethodGet, list, "")
 	}
 	for _, w := range []struct{ method, path, body, key string }{
-		{http.MethodPost, "/customers", newCustomer().body, replayed}, {http.MethodPost, "/customers", newCustomer().body, ""},
-		{http.MethodPatch, "/customers/" + customer, `{"first_name":"Eva"}`, ""}, {http.MethodDelete, "/customers/" + customer, "", ""},
-		{http.MethodPost, "/bookings", newBooking().body, ""}, {http.MethodPost, "/leads", `{"first_name":"Grace"}`, ""},
+		{http.MethodPost, "/customers", newCustomer().body, replayed},
+		{http.MethodPost, "/customers", newCustomer().body, ""},
+		{http.MethodPatch, "/customers/" + customer, `{"first_name":"Eva"}`, ""},
+		{http.MethodDelete, "/customers/" + customer, "", ""},
+		{http.MethodPost, "/bookings", newBooking().body, ""},
+		{http.MethodPost, "/leads", `{"first_name":"Grace"}`, ""},
 	} {
 		if got := a.do(t, w.method, w.path, w.body, w.key); got.Status != http.StatusForbidden || got.code() != "tenant_suspended" || !strings.Contains(string(got.Body), "until 20") {
 			t.Errorf("%s %s: %d %s", w.method, w.path, got.Status, got.Body)
