@@ -31,17 +31,16 @@ func Tables(ctx context.Context, q pg.Q) ([]string, error) {
 
 type size struct{ Rows, Bytes int64 }
 
-// Stored counts the rows of the caller's tenant and mode, and adds up their sizes, in one statement. It reads all of them.
-func Stored(ctx context.Context, q pg.Q) (rows, bytes int64, err error) {
+// stored counts the rows of the caller's tenant and mode, and adds up their sizes, in one statement. It reads all of them.
+func stored(ctx context.Context, q pg.Q) (size, error) {
 	tables, err := Tables(ctx, q)
 	if err != nil {
-		return 0, 0, err
+		return size{}, err
 	}
 	parts := make([]string, len(tables))
 	for i, table := range tables {
 		parts[i] = fmt.Sprintf("select pg_column_size(t.*) as size from %s t where tenant_id = @tenant and livemode = @live", table)
 	}
-	all, err := pg.One(ctx, q, pgx.RowToStructByName[size], errNoRow,
+	return pg.One(ctx, q, pgx.RowToStructByName[size], errNoRow,
 		`select count(*) as rows, coalesce(sum(size), 0)::bigint as bytes from (`+strings.Join(parts, " union all ")+`) t`, pg.Args{})
-	return all.Rows, all.Bytes, err
 }

@@ -3,6 +3,7 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -23,9 +24,12 @@ import (
 // measureFor is the time after which a response does not begin another tenant.
 const measureFor = 5 * time.Second
 
-// statementLimit is the time limit of a statement that measures. It is longer than that of a request, because it reads all rows of a
-// tenant, and shorter than the server's time-out for a response.
-const statementLimit = 45 * time.Second
+// The time limits of the statements that count the events of a day and the stored rows. Both, for both modes of a tenant, are shorter
+// than the server's time-out for a response.
+const (
+	countLimit  = 10 * time.Second
+	storedLimit = 15 * time.Second
+)
 
 // Source is the part of a service.
 type Source struct {
@@ -39,6 +43,8 @@ type Source struct {
 	Seal func(ctx context.Context, day Day) error
 	// Waiting are the kinds of background work, in addition to events that are not sent to Kafka yet.
 	Waiting []Waiting
+	// StoredLimit is the time limit for counting the stored rows of a tenant in one mode; 0: 15 seconds.
+	StoredLimit time.Duration
 }
 
 // Day is a day in UTC: From belongs to it, and To does not.
@@ -124,17 +130,39 @@ func (s *Source) measure(ctx context.Context, day Day, tenant ids.Tenant, mode c
 	}
 	err := s.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		out = internalapi.TenantUsage{TenantID: tenant.String(), Mode: string(mode)}
-		if _, err := tx.Exec(ctx, `select set_config('statement_timeout', $1, true)`, fmt.Sprint(statementLimit.Milliseconds())); err != nil {
-			return fmt.Errorf("statement_timeout: %w", err)
+		if s.Count == nil {
+			return nil
 		}
-		if s.Count != nil {
-			if err := s.Count(ctx, tx, day, &out); err != nil {
-				return err
-			}
+		if err := limit(ctx, tx, countLimit); err != nil {
+			return err
 		}
-		var err error
-		out.StoredRows, out.StoredBytes, err = Stored(ctx, tx)
+		return s.Count(ctx, tx, day, &out)
+	})
+	if err == nil {
+		out.StoredRows, out.StoredBytes, err = s.stored(ctx)
+	}
+	return out, err
+}
+
+// stored counts the stored rows. It returns nil if that takes too long, so that one tenant's rows do not delay the day for all.
+func (s *Source) stored(ctx context.Context) (rows, bytes *int64, err error) {
+	var all size
+	err = s.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+		if err := limit(ctx, tx, cmp.Or(s.StoredLimit, storedLimit)); err != nil {
+			return err
+		}
+		all, err = stored(ctx, tx)
 		return err
 	})
-	return out, err
+	if pg.Code(err) == "57014" && ctx.Err() == nil { // query_canceled
+		return nil, nil, nil
+	}
+	return &all.Rows, &all.Bytes, err
+}
+
+func limit(ctx context.Context, tx pg.Tx, statement time.Duration) error {
+	if _, err := tx.Exec(ctx, `select set_config('statement_timeout', $1, true)`, fmt.Sprint(statement.Milliseconds())); err != nil {
+		return fmt.Errorf("statement_timeout: %w", err)
+	}
+	return nil
 }

@@ -91,9 +91,33 @@ func TestStoredRows(t *testing.T) {
 		if i >= 4 {
 			want = 0
 		}
-		if err != nil || got.StoredRows != rows || rows != want || got.StoredBytes != bytes || (bytes > 0) != (rows > 0) {
+		if err != nil || *got.StoredRows != rows || rows != want || *got.StoredBytes != bytes || (bytes > 0) != (rows > 0) {
 			t.Errorf("%+v, want %d rows of %d bytes, %v", got, rows, bytes, err)
 		}
+	}
+}
+
+// The stored rows of a tenant that take too long to count are absent. They delay neither the day nor the others.
+func TestManyStoredRows(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, things)
+	large, small := ids.New[ids.TenantPrefix](), ids.New[ids.TenantPrefix]()
+	fill(t, db, large, caller.Live, 19_000)
+	fill(t, db, small, caller.Live, 1)
+	s := &usage.Source{
+		Service: "things", DB: db.App, StoredLimit: time.Millisecond,
+		Count: func(_ context.Context, _ pg.Q, _ usage.Day, to *internalapi.TenantUsage) error {
+			to.Bookings = 7
+			return nil
+		},
+	}
+	first, err := s.Measure(t.Context(), daysAgo(1), []ids.Tenant{large})
+	if err != nil || !first.Settled || len(first.Data) != 2 || first.Data[0].StoredRows != nil || first.Data[0].StoredBytes != nil || first.Data[0].Bookings != 7 {
+		t.Errorf("%+v, %v", first, err)
+	}
+	s.StoredLimit = 0
+	if got, err := s.Measure(t.Context(), daysAgo(1), []ids.Tenant{small, large}); err != nil || *got.Data[0].StoredRows != 2 || *got.Data[2].StoredRows != 38_000 {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

@@ -54,11 +54,11 @@ type TenantUsage struct {
 	// Deliveries Deliveries created.
 	Deliveries int64 `json:"deliveries,omitempty"`
 
-	// StoredRows Rows that the service stores.
-	StoredRows int64 `json:"stored_rows"`
+	// StoredRows Rows that the service stores. Absent if counting them took too long.
+	StoredRows *int64 `json:"stored_rows,omitempty"`
 
-	// StoredBytes Size of these rows.
-	StoredBytes int64 `json:"stored_bytes"`
+	// StoredBytes Size of these rows. Absent if stored_rows is.
+	StoredBytes *int64 `json:"stored_bytes,omitempty"`
 
 	// Payments Movements of money in the ledger, by currency.
 	Payments []PaymentVolume `json:"payments,omitempty"`

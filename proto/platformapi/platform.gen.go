@@ -410,11 +410,11 @@ type Usage struct {
 	// Deliveries Deliveries that were created, also those of resent events. Retries do not count.
 	Deliveries int64 `json:"deliveries"`
 
-	// StoredRows Rows that all services store for the tenant, at `measured_at`.
-	StoredRows int64 `json:"stored_rows"`
+	// StoredRows Rows that all services store for the tenant, at `measured_at`. Null if counting them took too long in a service.
+	StoredRows nullable.Nullable[int64] `json:"stored_rows"`
 
-	// StoredBytes Size of these rows, without indexes.
-	StoredBytes int64 `json:"stored_bytes"`
+	// StoredBytes Size of these rows, without indexes. Null if `stored_rows` is.
+	StoredBytes nullable.Nullable[int64] `json:"stored_bytes"`
 
 	// Payments Movements of money at payment gateways, by currency. Empty if there were none.
 	Payments []PaymentVolume `json:"payments"`

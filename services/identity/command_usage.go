@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/oapi-codegen/nullable"
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/libs/contract"
@@ -70,8 +71,15 @@ func (t tool) usage(day time.Time) ([]platformapi.Usage, error) {
 func usageLine(u platformapi.Usage) []string {
 	requests := u.RequestsRead + u.RequestsWrite + u.RequestsExport + u.RequestsStream
 	row := []string{u.TenantID, string(u.Mode)}
-	for _, n := range []int64{requests, u.Bookings, u.Events, u.Deliveries, u.StoredRows, u.StoredBytes} {
+	for _, n := range []int64{requests, u.Bookings, u.Events, u.Deliveries} {
 		row = append(row, strconv.FormatInt(n, 10))
+	}
+	for _, n := range []nullable.Nullable[int64]{u.StoredRows, u.StoredBytes} {
+		text := "-"
+		if !n.IsNull() {
+			text = strconv.FormatInt(n.MustGet(), 10)
+		}
+		row = append(row, text)
 	}
 	charged := ""
 	for _, v := range u.Payments {

@@ -13,8 +13,8 @@ create table usage_days (
     bookings          bigint      not null,
     events            bigint      not null,
     deliveries        bigint      not null,
-    stored_rows       bigint      not null,
-    stored_bytes      bigint      not null,
+    stored_rows       bigint, -- null: a service could not count them in time
+    stored_bytes      bigint,
     payments          jsonb       not null, -- domain.Volume by currency
     measured_at       timestamptz not null,
     primary key (tenant_id, livemode, day)

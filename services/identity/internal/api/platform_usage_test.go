@@ -49,7 +49,7 @@ func (gone) Work(context.Context) ([]domain.Waiting, error) { return nil, errors
 func (p *platform) recorded(n int) (first, last string) {
 	p.t.Helper()
 	p.metering.Sources["one"] = fixed{domain.Usage{RequestsRead: 1, RequestsWrite: 2, RequestsExport: 3, RequestsStream: 4, RequestsRejected: 5, Bookings: 6}}
-	p.metering.Sources["two"] = fixed{domain.Usage{Events: 7, Deliveries: 8, StoredRows: 9, StoredBytes: 10, Payments: []domain.Volume{{Currency: "USD", Charged: 11, Refunded: 12, Disputed: 13}}}}
+	p.metering.Sources["two"] = fixed{domain.Usage{Events: 7, Deliveries: 8, StoredRows: new(int64(9)), StoredBytes: new(int64(10)), Payments: []domain.Volume{{Currency: "USD", Charged: 11, Refunded: 12, Disputed: 13}}}}
 	day := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -n)
 	err := p.DB.Worker.SystemTx(p.t.Context(), func(ctx context.Context, tx pg.Tx) error {
 		_, err := tx.Exec(ctx, `insert into usage_collections (day) values ($1)`, day)
@@ -94,7 +94,7 @@ func TestPlatformTenantUsage(t *testing.T) {
 	for i, u := range all.Data { // audit records are in live mode
 		mode := []platformapi.Mode{platformapi.ModeTest, platformapi.ModeLive}[i%2]
 		if u.Mode != mode || u.TenantID != tenant.ID || u.RequestsRead != 1 || u.RequestsWrite != 2 || u.RequestsExport != 3 || u.RequestsStream != 4 || u.RequestsRejected != 5 ||
-			u.Bookings != 6 || u.Events != 7 || u.Deliveries != 8 || (u.StoredRows > 9) != (mode == platformapi.ModeLive) || (u.StoredBytes > 10) != (mode == platformapi.ModeLive) || !slices.Equal(u.Payments, []platformapi.PaymentVolume{{Currency: "USD", Charged: 11, Refunded: 12, Disputed: 13}}) {
+			u.Bookings != 6 || u.Events != 7 || u.Deliveries != 8 || (u.StoredRows.MustGet() > 9) != (mode == platformapi.ModeLive) || (u.StoredBytes.MustGet() > 10) != (mode == platformapi.ModeLive) || !slices.Equal(u.Payments, []platformapi.PaymentVolume{{Currency: "USD", Charged: 11, Refunded: 12, Disputed: 13}}) {
 			t.Errorf("%d: %+v", i, u)
 		}
 	}

@@ -114,7 +114,7 @@ func (m *Metering) recordDay(ctx context.Context, c domain.UsageCollection) (don
 func (m *Metering) measure(ctx context.Context, day time.Time, tenants []ids.Tenant) ([]domain.Usage, error) {
 	rows := make([]domain.Usage, 0, 2*len(tenants))
 	for _, tenant := range tenants {
-		rows = append(rows, domain.Usage{TenantID: tenant, Livemode: false, Day: day}, domain.Usage{TenantID: tenant, Livemode: true, Day: day})
+		rows = append(rows, domain.NoUsage(tenant, false, day), domain.NoUsage(tenant, true, day))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Sources)) {
 		if err := m.measureService(ctx, m.Sources[name], day, tenants, rows); err != nil {

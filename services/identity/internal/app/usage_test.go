@@ -68,11 +68,11 @@ func number(u domain.Usage) int64 {
 
 func newMetering(w *world, now time.Time) (m *app.Metering, first, second *source) {
 	first = &source{most: 7, measure: func(u *domain.Usage) {
-		u.Bookings, u.StoredRows, u.StoredBytes = number(*u), 2, 10
+		u.Bookings, u.StoredRows, u.StoredBytes = number(*u), new(int64(2)), new(int64(10))
 		u.Payments = []domain.Volume{{Currency: "USD", Charged: 5, Refunded: 1}}
 	}}
 	second = &source{most: 1000, measure: func(u *domain.Usage) {
-		u.Events, u.StoredRows, u.StoredBytes, u.RequestsRead = 2*number(*u), 3, 20, 9
+		u.Events, u.StoredRows, u.StoredBytes, u.RequestsRead = 2*number(*u), new(int64(3)), new(int64(20)), 9
 		u.Payments = []domain.Volume{{Currency: "USD", Disputed: 2}, {Currency: "EUR", Charged: 7}}
 	}}
 	identity := *w.App
@@ -128,7 +128,7 @@ func TestUsageIsRecordedOnce(t *testing.T) {
 	}
 	for _, u := range list {
 		volumes := []domain.Volume{{Currency: "EUR", Charged: 7}, {Currency: "USD", Charged: 5, Refunded: 1, Disputed: 2}}
-		if u.Bookings != number(u) || u.Events != 2*number(u) || u.StoredRows != 5 || u.StoredBytes != 30 || u.RequestsRead != 9 || !slices.Equal(u.Payments, volumes) {
+		if u.Bookings != number(u) || u.Events != 2*number(u) || *u.StoredRows != 5 || *u.StoredBytes != 30 || u.RequestsRead != 9 || !slices.Equal(u.Payments, volumes) {
 			t.Fatalf("recorded %+v", u)
 		}
 	}

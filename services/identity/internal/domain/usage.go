@@ -30,8 +30,8 @@ type Usage struct {
 	Bookings         int64
 	Events           int64
 	Deliveries       int64
-	StoredRows       int64
-	StoredBytes      int64
+	StoredRows       *int64 // nil: a service could not count them in time; so for StoredBytes
+	StoredBytes      *int64
 	Payments         []Volume
 	MeasuredAt       time.Time
 }
@@ -54,12 +54,24 @@ func (u *Usage) Add(o Usage) {
 	u.Bookings += o.Bookings
 	u.Events += o.Events
 	u.Deliveries += o.Deliveries
-	u.StoredRows += o.StoredRows
-	u.StoredBytes += o.StoredBytes
+	u.StoredRows, u.StoredBytes = sum(u.StoredRows, o.StoredRows), sum(u.StoredBytes, o.StoredBytes)
 	for _, v := range o.Payments {
 		u.addVolume(v)
 	}
 	slices.SortFunc(u.Payments, func(a, b Volume) int { return strings.Compare(a.Currency, b.Currency) })
+}
+
+// sum is unknown if one of the numbers is.
+func sum(a, b *int64) *int64 {
+	if a == nil || b == nil {
+		return nil
+	}
+	return new(*a + *b)
+}
+
+// NoUsage is the usage of a tenant before the services have been asked.
+func NoUsage(tenant ids.Tenant, livemode bool, day time.Time) Usage {
+	return Usage{TenantID: tenant, Livemode: livemode, Day: day, StoredRows: new(int64), StoredBytes: new(int64)}
 }
 
 func (u *Usage) addVolume(v Volume) {

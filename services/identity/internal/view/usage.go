@@ -22,7 +22,7 @@ func Usage(u domain.Usage) platformapi.Usage {
 		Object: "usage", TenantID: u.TenantID.String(), Day: u.Day.Format(time.DateOnly), Mode: platformapi.Mode(caller.ModeOf(u.Livemode)),
 		RequestsRead: u.RequestsRead, RequestsWrite: u.RequestsWrite, RequestsExport: u.RequestsExport, RequestsStream: u.RequestsStream,
 		RequestsRejected: u.RequestsRejected, Bookings: u.Bookings, Events: u.Events, Deliveries: u.Deliveries,
-		StoredRows: u.StoredRows, StoredBytes: u.StoredBytes, Payments: make([]platformapi.PaymentVolume, len(u.Payments)), MeasuredAt: u.MeasuredAt.UTC(),
+		StoredRows: api.OrNull(u.StoredRows), StoredBytes: api.OrNull(u.StoredBytes), Payments: make([]platformapi.PaymentVolume, len(u.Payments)), MeasuredAt: u.MeasuredAt.UTC(),
 	}
 	for i, v := range u.Payments {
 		out.Payments[i] = platformapi.PaymentVolume(v)
