@@ -87,7 +87,7 @@ func (m merchant) fill(t *testing.T) (customer, calendar string) {
 	t.Helper()
 	customer = m.insist(t, http.MethodPost, "/customers", newCustomer().body, unique("customer"), http.StatusCreated).id(t)
 	created, _ := deposit(t, m.client)
-	m.stripe.confirm(t, created, "pm_card_visa")
+	m.confirm(t, created, "pm_card_visa")
 	await(t, "the payment has arrived", func() bool { return read[intent](t, m.client, "/payment-intents/"+created.ID).Status == "succeeded" })
 	m.insist(t, http.MethodPost, "/leads", `{"first_name":"Grace","email":"grace@example.com","source":"website"}`, unique("lead"), http.StatusCreated)
 	var feed struct{ URL string }
