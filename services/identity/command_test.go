@@ -470,7 +470,7 @@ func TestServe(t *testing.T) {
 	cmd, stdout, _ := s.command("serve")
 	cmd.Env = append(cmd.Env, "HTTP_ADDR="+addr, "PLATFORM_ADDR="+platform, "DATABASE_URL="+c.DatabaseURL, "WORKER_DATABASE_URL="+c.WorkerDatabaseURL,
 		"REDIS_URL="+setting(t, "TEST_REDIS_URL"), "KAFKA_BROKERS=127.0.0.1:1", "CALLER_VERIFY_KEYS=gateway=k1:"+strings.Repeat("ab", 32),
-		"SERVICE_ENCRYPTION_KEYS=k1:"+strings.Repeat("cd", 32))
+		"CALLER_SIGN_KEYS=customers=k1:"+strings.Repeat("ef", 32), "SERVICE_ENCRYPTION_KEYS=k1:"+strings.Repeat("cd", 32))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func (gone) Work(context.Context) ([]domain.Waiting, error) { return nil, errors
 // recorded records the usage of n days before today, for all tenants of the platform.
 func (p *platform) recorded(n int) (first, last string) {
 	p.t.Helper()
-	p.metering.Sources["one"] = fixed{domain.Usage{RequestsRead: 1, RequestsWrite: 2, RequestsExport: 3, RequestsStream: 4, RequestsRejected: 5, Bookings: 6}}
+	p.metering.Sources["one"] = fixed{domain.Usage{RequestsRead: 1, RequestsWrite: 2, RequestsExport: 3, RequestsStream: 4, RequestsRejected: 5, Bookings: 6, StoredRows: new(int64), StoredBytes: new(int64)}}
 	p.metering.Sources["two"] = fixed{domain.Usage{Events: 7, Deliveries: 8, StoredRows: new(int64(9)), StoredBytes: new(int64(10)), Payments: []domain.Volume{{Currency: "USD", Charged: 11, Refunded: 12, Disputed: 13}}}}
 	day := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -n)
 	err := p.DB.Worker.SystemTx(p.t.Context(), func(ctx context.Context, tx pg.Tx) error {

@@ -22,17 +22,27 @@ func (w *world) setState(ctx context.Context, status string) {
 		if err != nil {
 			return err
 		}
-		return w.deliveries.Queue.TenantChanged(ctx, tx, status == "suspended")
+		return w.deliveries.Queue.TenantChanged(ctx, tx, status != "active")
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// The deliveries of a suspended tenant wait, new ones and retries, without an attempt. After the resumption each is delivered once,
-// at once. Other tenants are not affected.
 func TestDeliveriesOfASuspendedTenantWait(t *testing.T) {
 	t.Parallel()
+	for _, state := range []string{"suspended", "closing"} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			deliveriesWait(t, state)
+		})
+	}
+}
+
+// deliveriesWait checks that the deliveries of a tenant in a state wait, new ones and retries, without an attempt. When the tenant is
+// active again, each is delivered once, at once. Other tenants are not affected.
+func deliveriesWait(t *testing.T, state string) {
+	t.Helper()
 	w := newWorld(t)
 	other := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
 	const otherHook = "https://other.example/hook"
@@ -43,7 +53,7 @@ func TestDeliveriesOfASuspendedTenantWait(t *testing.T) {
 	w.drain() // the first attempt of one fails: its retry is due in a minute
 	failed := len(w.receivers.got(hook))
 	w.receivers.at(hook, status(200))
-	w.setState(w.ctx, "suspended")
+	w.setState(w.ctx, state)
 	w.ingest(w.ctx, 2)
 	w.ingest(other, 1)
 	for range 5 {
