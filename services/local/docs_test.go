@@ -20,8 +20,8 @@ var (
 	quotedName   = regexp.MustCompile("`([A-Z][A-Z0-9_]+)`")
 )
 
-// TestVariablesOfTheDocs checks that the commands in the documentation use only names from .run/env and names that their page sets
-// or explains.
+// TestVariablesOfTheDocs checks that the commands in the documentation use only names from .run/env and names that their page, or the
+// README.md to which it refers, sets or explains.
 func TestVariablesOfTheDocs(t *testing.T) {
 	t.Parallel()
 	p := &platform{stack: stack{state: state.Memory(), brokers: []string{"127.0.0.1:9092"}}}
@@ -52,11 +52,19 @@ func TestVariablesOfTheDocs(t *testing.T) {
 		if err != nil {
 			return err
 		}
+		explained := string(text)
+		if strings.Contains(explained, "](README.md#variables)") {
+			shared, err := os.ReadFile(here + "/" + filepath.Dir(path) + "/README.md")
+			if err != nil {
+				return err
+			}
+			explained += string(shared)
+		}
 		own := map[string]bool{}
-		for _, m := range definedName.FindAllStringSubmatch(string(text), -1) {
+		for _, m := range definedName.FindAllStringSubmatch(explained, -1) {
 			own[m[1]] = true
 		}
-		for _, row := range explainedRow.FindAllStringSubmatch(string(text), -1) {
+		for _, row := range explainedRow.FindAllStringSubmatch(explained, -1) {
 			for _, m := range quotedName.FindAllStringSubmatch(row[1], -1) {
 				own[m[1]] = true
 			}

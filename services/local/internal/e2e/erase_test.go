@@ -145,7 +145,7 @@ func TestAClosedTenantIsErased(t *testing.T) {
 	if text, _, failed := helper.call("get_record", map[string]any{"id": customer}); failed {
 		t.Errorf("an assistant cannot read: %s", text)
 	}
-	if text, _, failed := helper.call("hold_slot", map[string]any{"date": "2033-05-07", "request_key": "x"}); !failed || !strings.Contains(text, "tenant_suspended") {
+	if text, _, failed := helper.call("create_customer", map[string]any{"first_name": "Ada", "email": "ada@example.com", "request_key": "x"}); !failed || !strings.Contains(text, "tenant_suspended") {
 		t.Errorf("an assistant writes: %s", text)
 	}
 	if len(a.remains(t)) < 30 {
