@@ -141,7 +141,7 @@ func (w *world) start(t testing.TB, change ...func(*Config)) *gateway {
 		t.Fatal(err)
 	}
 	writer := kafkax.NewWriter(cluster, topics(2)...)
-	server, store, err := build(cfg, pages, writer, logger, prometheus.NewRegistry())
+	server, store, err := build(cfg, pages, writer, writer, logger, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}

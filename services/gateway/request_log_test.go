@@ -201,7 +201,7 @@ func TestRequestLogSettings(t *testing.T) {
 	w := newWorld(t)
 	for _, share := range []float64{-0.1, 1.1} {
 		w.cfg.RequestLogReads = share
-		if _, _, err := build(w.cfg, nil, nil, nil, prometheus.NewRegistry()); err == nil || !strings.Contains(err.Error(), "REQUEST_LOG_READS") {
+		if _, _, err := build(w.cfg, nil, nil, nil, nil, prometheus.NewRegistry()); err == nil || !strings.Contains(err.Error(), "REQUEST_LOG_READS") {
 			t.Errorf("%g: %v", share, err)
 		}
 	}

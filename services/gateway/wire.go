@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -35,8 +36,9 @@ func wire(rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	writer := kafkax.NewWriter(cluster, topics(cfg.Kafka.Partitions)...)
-	server, redis, err := build(cfg, pages, writer, rt.Log, rt.Metrics)
+	// Each has a client of its own: a message for a topic that Kafka does not know waits as long as the first one of its client.
+	entries, counts := kafkax.NewWriter(cluster, topics(cfg.Kafka.Partitions)...), kafkax.NewWriter(cluster, topics(cfg.Kafka.Partitions)...)
+	server, redis, err := build(cfg, pages, entries, counts, rt.Log, rt.Metrics)
 	if err != nil {
 		return err
 	}
@@ -47,7 +49,7 @@ func wire(rt *service.Runtime, cfg Config) error {
 	}
 	rt.OnStop("redis", func(context.Context) error { return redis.Close() })
 	rt.Go("redis", redis.Run)
-	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
+	rt.OnStop("kafka", func(context.Context) error { return errors.Join(entries.Close(), counts.Close()) })
 	rt.Go("request log", server.Pipeline.Requests.Run)  // it stops after the server, and writes the last entries
 	rt.Go("request counts", server.Pipeline.Counts.Run) // the same
 	handler := server.Handler()
@@ -80,7 +82,7 @@ func documents(publicURL string) (*docs.Pages, error) {
 }
 
 // build is wire without the process, for tests.
-func build(cfg Config, pages *docs.Pages, producer kafkax.Producer, log *slog.Logger, reg prometheus.Registerer) (*api.Server, *store.Redis, error) {
+func build(cfg Config, pages *docs.Pages, entries, counts kafkax.Producer, log *slog.Logger, reg prometheus.Registerer) (*api.Server, *store.Redis, error) {
 	if err := cfg.check(); err != nil {
 		return nil, nil, err
 	}
@@ -147,8 +149,8 @@ func build(cfg Config, pages *docs.Pages, producer kafkax.Producer, log *slog.Lo
 			Downloads:  app.NewStreams(cfg.DownloadsPerCredential, "downloads", metrics),
 			Assistants: app.NewAssistants(cfg.MCPMessagesPerTenant, metrics),
 			Bodies:     app.NewBodies(cfg.BodyBytesPerCredential, cfg.BodyBytes, metrics),
-			Requests:   app.NewRequestLogs(producer, cfg.RequestLogReads, log, metrics),
-			Counts:     app.NewRequestCounts(producer, log, metrics),
+			Requests:   app.NewRequestLogs(entries, cfg.RequestLogReads, log, metrics),
+			Counts:     app.NewRequestCounts(counts, log, metrics),
 			Metrics:    metrics,
 		},
 	}, redis, nil

@@ -122,6 +122,7 @@ var model = porcupine.Model{
 
 // history records the parallel requests of clients and their responses.
 type history struct {
+	time    sync.RWMutex // like that of seatsHistory
 	mu      sync.Mutex
 	created []string
 	ops     []porcupine.Operation
@@ -151,11 +152,17 @@ func (h *history) note(client int, in input, out output, began, ended time.Time)
 }
 
 // carry sends the request that in describes.
-func (w *world) carry(ctx context.Context, unit string, in input) output {
+func (w *world) carry(ctx context.Context, h *history, unit string, in input) output {
+	if in.verb != "advance" {
+		h.time.RLock()
+		defer h.time.RUnlock()
+	}
 	var a response
 	switch in.verb {
 	case "advance":
+		h.time.Lock()
 		w.clock.move(2 * time.Minute)
+		h.time.Unlock()
 		if err := w.expiry.Run(w.T.Context()); err != nil {
 			w.T.Error(err)
 		}
@@ -199,7 +206,7 @@ func TestClaimsAreLinearizable(t *testing.T) {
 			clients.Go(func() {
 				for range 15 {
 					in, began := h.pick(), time.Now()
-					out := w.carry(ctx, unit, in)
+					out := w.carry(ctx, &h, unit, in)
 					h.note(client, in, out, began, time.Now())
 				}
 			})

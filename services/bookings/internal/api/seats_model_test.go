@@ -163,6 +163,10 @@ func seatsModel(capacity int) porcupine.Model {
 
 // seatsHistory records the parallel requests of clients and their responses.
 type seatsHistory struct {
+	// time is write-locked while the clock moves. A request reads the clock before it waits for the departure, so if the clock moved in
+	// between, the model would have no single time for it. The worker expires holds while requests run.
+	time sync.RWMutex
+
 	mu      sync.Mutex
 	created []string
 	ops     []porcupine.Operation
@@ -194,11 +198,17 @@ func (h *seatsHistory) note(client int, in seatsInput, out seatsOutput, began, e
 }
 
 // carry sends the request that in describes.
-func (w walk) carry(in seatsInput) seatsOutput {
+func (w walk) carry(h *seatsHistory, in seatsInput) seatsOutput {
+	if in.verb != "advance" {
+		h.time.RLock()
+		defer h.time.RUnlock()
+	}
 	var a response
 	switch in.verb {
 	case "advance":
+		h.time.Lock()
 		w.clock.move(2 * time.Minute)
+		h.time.Unlock()
 		if err := w.expiry.Run(w.T.Context()); err != nil {
 			w.T.Error(err)
 		}
@@ -281,7 +291,7 @@ func (w walk) race(h *seatsHistory) {
 		clients.Go(func() {
 			for range 15 {
 				in, began := h.pick(), time.Now()
-				out := w.carry(in)
+				out := w.carry(h, in)
 				h.note(client, in, out, began, time.Now())
 			}
 		})

@@ -80,8 +80,10 @@ func (r *RequestCounts) Run(ctx context.Context) error {
 	}
 }
 
-// finish sends what is left: the batch in flight, and then the last counts.
+// finish sends what is left: the batch in flight, and then the last counts. Both have lastWriteTimeout.
 func (r *RequestCounts) finish(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lastWriteTimeout)
+	defer cancel()
 	for range 2 {
 		r.send(ctx, lastWriteTimeout)
 	}
