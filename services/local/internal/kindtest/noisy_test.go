@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -66,80 +65,54 @@ func TestNoisyTenant(t *testing.T) {
 	})
 	settled(t, "gateway")
 	quiet := key(t)
-	alone := neighborWhile(t, quiet, func() { time.Sleep(20 * time.Second) })
-	var passed, refused, late atomic.Int64
-	next, ends := make(chan string), time.Now().Add(59*time.Second) // before the first window ends
-	crowded := neighborWhile(t, quiet, func() {
-		var senders sync.WaitGroup
-		for range 64 {
-			senders.Go(func() {
-				for secret := range next {
-					status, err := fetchStatus(t.Context(), client, call{method: http.MethodGet, path: "/tenant", key: secret})
-					switch {
-					case err != nil || status != http.StatusOK && status != http.StatusTooManyRequests:
-						t.Errorf("the noisy tenant: %d %v", status, err)
-					case status == http.StatusTooManyRequests:
-						refused.Add(1)
-					case time.Now().Before(ends):
-						passed.Add(1)
-					default:
-						late.Add(1)
-					}
-				}
-			})
-		}
-		due := time.NewTicker(time.Second / noisyRate)
-		defer due.Stop()
-		for i := 0; i < 20*tenantLimit && time.Now().Before(ends); i++ {
-			next <- keys[i%len(keys)]
-			<-due.C
-		}
-		close(next)
-		senders.Wait()
-	})
-	if passed.Load() != tenantLimit || refused.Load() < tenantLimit {
-		t.Errorf("%d passed and %d were refused, of a limit of %d", passed.Load(), refused.Load(), tenantLimit)
+	neighbor := func() *traffic { return send(t, neighborRate, quiet, readTenant) }
+	alone := neighbor()
+	time.Sleep(20 * time.Second)
+	alone.stop().none(t, "the neighbor alone")
+
+	crowded := neighbor()
+	passed, refused, late := overload(t, keys)
+	crowded.stop().none(t, "the neighbor of the noisy tenant")
+	if passed != tenantLimit || refused < tenantLimit {
+		t.Errorf("%d passed and %d were refused, of a limit of %d", passed, refused, tenantLimit)
 	}
-	t.Logf("%d passed, %d refused, %d late; the neighbor's p50 and p99 are %v and %v alone, %v and %v with this load", passed.Load(), refused.Load(), late.Load(),
-		alone(50), alone(99), crowded(50), crowded(99))
+	t.Logf("%d passed, %d refused, %d late; the neighbor's p50 and p99 are %v and %v alone, %v and %v with this load", passed, refused, late,
+		alone.percentile(50), alone.percentile(99), crowded.percentile(50), crowded.percentile(99))
 }
 
-// neighborWhile sends requests of another tenant while run runs, and returns a function that returns a percentile of their durations.
-// Each must succeed.
-func neighborWhile(t *testing.T, secret string, run func()) func(percent int) time.Duration {
+// overload sends 20 times the limit with the keys in turn, within the first window. It returns how many requests passed in it, were
+// refused, and passed later.
+func overload(t *testing.T, keys []string) (passed, refused, late int64) {
 	t.Helper()
-	var mu sync.Mutex
-	var took []time.Duration
-	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		var all sync.WaitGroup
-		defer all.Wait()
-		due := time.NewTicker(time.Second / neighborRate)
-		defer due.Stop()
-		for {
-			select {
-			case <-quit:
-				return
-			case <-due.C:
-				all.Go(func() {
-					began := time.Now()
-					status, err := fetchStatus(t.Context(), client, call{method: http.MethodGet, path: "/tenant", key: secret})
-					if err != nil || status != http.StatusOK {
-						t.Errorf("the neighbor: %d %v", status, err)
-					}
-					mu.Lock()
-					defer mu.Unlock()
-					took = append(took, time.Since(began))
-				})
+	var pass, refuse, tooLate atomic.Int64
+	next, ends := make(chan string), time.Now().Add(59*time.Second)
+	var senders sync.WaitGroup
+	for range 64 {
+		senders.Go(func() {
+			for secret := range next {
+				c := readTenant()
+				c.key = secret
+				status, err := fetchStatus(t.Context(), client, c)
+				switch {
+				case err != nil || status != http.StatusOK && status != http.StatusTooManyRequests:
+					t.Errorf("the noisy tenant: %d %v", status, err)
+				case status == http.StatusTooManyRequests:
+					refuse.Add(1)
+				case time.Now().Before(ends):
+					pass.Add(1)
+				default:
+					tooLate.Add(1)
+				}
 			}
-		}
-	}()
-	run()
-	close(quit)
-	<-done
-	slices.Sort(took)
-	return func(percent int) time.Duration {
-		return took[min(len(took)*percent/100, len(took)-1)].Round(100 * time.Microsecond)
+		})
 	}
+	due := time.NewTicker(time.Second / noisyRate)
+	defer due.Stop()
+	for i := 0; i < 20*tenantLimit && time.Now().Before(ends); i++ {
+		next <- keys[i%len(keys)]
+		<-due.C
+	}
+	close(next)
+	senders.Wait()
+	return pass.Load(), refuse.Load(), tooLate.Load()
 }

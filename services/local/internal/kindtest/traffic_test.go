@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -66,6 +67,7 @@ type traffic struct {
 	quit, done chan struct{}
 	mu         sync.Mutex
 	sent       int
+	took       []time.Duration // of the requests with a response
 	failed     []failure
 	pending    map[*call]time.Time
 }
@@ -120,6 +122,9 @@ func (tr *traffic) do(c call) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	delete(tr.pending, &c)
+	if err == nil {
+		tr.took = append(tr.took, time.Since(began))
+	}
 	if err != nil || status/100 != 2 {
 		tr.failed = append(tr.failed, failure{call: c, at: time.Now(), began: began, status: status, err: err, body: string(body)})
 	}
@@ -159,6 +164,15 @@ func (tr *traffic) none(t *testing.T, when string) {
 	}
 }
 
+// percentile returns a percentile of the durations, after stop.
+func (tr *traffic) percentile(percent int) time.Duration {
+	slices.Sort(tr.took)
+	if len(tr.took) == 0 {
+		return 0
+	}
+	return tr.took[min(len(tr.took)*percent/100, len(tr.took)-1)].Round(100 * time.Microsecond)
+}
+
 func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, rand.Uint64()) }
 
 // newCustomer returns a write with a key. The tag allows counting its effects.
@@ -180,6 +194,8 @@ func newBooking() call {
 
 func readBookings() call { return call{method: http.MethodGet, path: "/bookings?limit=20"} }
 
+func readTenant() call { return call{method: http.MethodGet, path: "/tenant"} }
+
 // mixed returns a random call to any service.
 func mixed() call {
 	switch rand.IntN(6) {
@@ -192,7 +208,7 @@ func mixed() call {
 	case 3:
 		return call{method: http.MethodGet, path: "/webhook-endpoints"}
 	case 4:
-		return call{method: http.MethodGet, path: "/tenant"}
+		return readTenant()
 	default:
 		return readBookings()
 	}
