@@ -72,7 +72,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	to, err := cfg.Upstreams.Clients("identity", cfg.SignKeys)
+	to, err := cfg.Upstreams.Clients(name, cfg.SignKeys)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,8 @@ func servePlatform(rt *service.Runtime, cfg Config, platform *api.PlatformAPI) e
 	return nil
 }
 
-// metering returns the recording of usage, which asks each service with a database. Without keys to sign calls, it cannot ask any.
+// metering returns the recording of usage, which asks each service with a database. Its clients wait longer than the others, because a
+// service counts for seconds.
 func metering(cfg Config, identity *app.App) (*app.Metering, error) {
 	to, err := cfg.Upstreams.Clients(name, cfg.SignKeys)
 	if err != nil {

@@ -41,7 +41,7 @@ func (s *Server) authenticate(c *gin.Context) error {
 
 // limitRate counts the request. The same round trip checks whether the credential was revoked and whether the response to the
 // Idempotency-Key is cached. The state of the tenant comes with the credential, so it is checked here, where the credential is new.
-// The requests of an assistant's tools are checked themselves.
+// A message of an assistant passes while the tenant is closing: the requests of its tools are checked here too.
 func (s *Server) limitRate(c *gin.Context) error {
 	q := of(c)
 	if httpx.Writes(c.Request.Method) {
