@@ -164,7 +164,11 @@ func TestASecondCheckoutOnGivenParts(t *testing.T) {
 		t.Errorf("its .run/env is %v", first)
 	}
 	files, _ := filepath.Glob(p.path("pids", "*"))
-	if len(files) != 2+len(proto.Services()) { // local, the services, and the stand-in for Stripe
+	want := 2 + len(proto.Services()) // local, the services, and the stand-in for Stripe
+	if os.Getenv("POOLER") != "" {
+		want++
+	}
+	if len(files) != want {
 		t.Errorf("it runs %v", files)
 	}
 	databases := 0
@@ -277,7 +281,7 @@ func checkSeededCatalogue(t *testing.T, p *platform) {
 func TestAnOrdinaryUser(t *testing.T) {
 	onMachine(t)
 	t.Parallel()
-	p := fresh(t, "KAFKA=embedded")
+	p := fresh(t, "KAFKA=embedded", "POOLER=0") // the program may be where only its installer can read it
 	if os.Geteuid() == 0 {
 		p.user = &syscall.Credential{Uid: 65534, Gid: 65534}
 		if err := os.Chown(p.root, 65534, 65534); err != nil {
