@@ -33,7 +33,8 @@ type clusterSite struct {
 	p         *platform
 	config    string // KUBECONFIG, with the namespace
 	password  string // of PostgreSQL's administrator
-	down      bool   // PostgreSQL has no pod; the pod of drillPod has its volume
+	down      bool   // the datastores have no pods; the pod of drillPod has their volumes
+	empty     bool   // PostgreSQL's data is deleted and not yet restored
 	unforward context.CancelFunc
 }
 
@@ -56,18 +57,21 @@ func newClusterSite(t *testing.T) *clusterSite {
 	s.archive(t)
 	s.startStripe(t)
 	t.Cleanup(func() {
-		if s.down {
-			t.Fatal("PostgreSQL has no data: run make kind-down")
-		}
 		s.finish(t)
 		s.resume(t)
 	})
 	return s
 }
 
-// resume starts the services if they are stopped, such as after a drill that failed.
+// resume starts what is stopped, such as after a drill that failed.
 func (s *clusterSite) resume(t *testing.T) {
 	t.Helper()
+	if s.empty {
+		t.Fatal("PostgreSQL has no data: run make kind-down")
+	}
+	if s.down {
+		s.startDatastores(t)
+	}
 	if _, err := os.Stat(filepath.Join(s.p.root, "replicas")); err == nil {
 		s.start(t)
 	}
@@ -103,6 +107,8 @@ func (s *clusterSite) archive(t *testing.T) {
 	t.Helper()
 	s.forward(t)
 	t.Cleanup(func() {
+		s.unforward()
+		s.forward(t)
 		s.alter(t, "reset all")
 		s.restart(t)
 		s.shell(t, "rm -rf $BACKUPS")
@@ -325,21 +331,28 @@ func (s *clusterSite) restore(t *testing.T, moment time.Time, earlier map[string
 	if !retainKafka {
 		lost += " /kafka/*"
 	}
+	s.empty = true
 	s.shell(t, lost)
 	restore := commands(t, "Restore")[1]
 	s.shell(t, restore, "RESTORED=/data/postgres", "MOMENT="+momentText(moment))
-	s.kubectl(t, "delete", "pod", drillPod)
-	s.scale(t, 1)
-	for _, name := range datastores {
-		s.kubectl(t, "rollout", "status", "statefulset/holdfast-"+name, "--timeout=180s")
-	}
-	s.down = false
+	s.startDatastores(t)
+	s.empty = false
 	s.forward(t)
 	s.shell(t, awaitPromotion+`promoted "$POSTGRES_URL"`)
 	for service, moment := range earlier {
 		s.shell(t, restore+awaitPromotion+takeDatabase, "RESTORED=/data/"+unique(service), "MOMENT="+momentText(moment), "DATABASE=holdfast_"+service)
 	}
 	s.page(t, commands(t, "Repair")[5])
+}
+
+func (s *clusterSite) startDatastores(t *testing.T) {
+	t.Helper()
+	s.kubectl(t, "delete", "pod", drillPod)
+	s.scale(t, 1)
+	for _, name := range datastores {
+		s.kubectl(t, "rollout", "status", "statefulset/holdfast-"+name, "--timeout=180s")
+	}
+	s.down = false
 }
 
 const (
