@@ -276,7 +276,7 @@ func (s *clusterSite) shell(t *testing.T, script string, variables ...string) st
 }
 
 // kill ends the processes in all pods immediately, and lets no new ones start. As the page says, it stops the services.
-func (s *clusterSite) kill(t *testing.T) {
+func (s *clusterSite) kill(t *testing.T) time.Time {
 	t.Helper()
 	var pods []clustertest.Pod
 	for _, name := range slices.Concat(proto.ServiceNames(), datastores) {
@@ -289,12 +289,14 @@ func (s *clusterSite) kill(t *testing.T) {
 	if err := clustertest.KillAll(t.Context(), pods...); err != nil {
 		t.Fatal(err)
 	}
+	killed := time.Now()
 	s.unforward()
 	s.scale(t, 0)
 	s.page(t, commands(t, "Repair")[4])
 	s.kubectl(t, "wait", "pods", "-l", "app.kubernetes.io/name in ("+strings.Join(datastores, ",")+")", "--for=delete", "--timeout=120s")
 	s.runDrillPod(t)
 	s.down = true
+	return killed
 }
 
 // scale starts or ends the pods of the datastores.

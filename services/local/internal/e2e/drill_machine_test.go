@@ -39,7 +39,7 @@ func (m *machineSite) shell(t *testing.T, script string, variables ...string) st
 }
 
 // kill ends all processes immediately, the supervisor first.
-func (m *machineSite) kill(t *testing.T) {
+func (m *machineSite) kill(t *testing.T) time.Time {
 	t.Helper()
 	files, err := os.ReadDir(m.p.path("pids"))
 	if err != nil {
@@ -55,9 +55,11 @@ func (m *machineSite) kill(t *testing.T) {
 		}
 	}
 	m.now.kill()
+	killed := time.Now()
 	if err := os.Remove(m.p.path("env")); err != nil { // the next start writes it when everything is ready
 		t.Fatal(err)
 	}
+	return killed
 }
 
 // restore starts the restored server on the first one's port. Databases with an earlier moment come from further servers.

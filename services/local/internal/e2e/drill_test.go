@@ -72,8 +72,8 @@ type site interface {
 	client(t *testing.T) *client
 	// shell runs commands where PostgreSQL's programs and the backups are, with the variables of the page and additional ones.
 	shell(t *testing.T, script string, variables ...string) string
-	// kill ends all processes of the services and the datastores immediately, and stops the services.
-	kill(t *testing.T)
+	// kill ends all processes of the services and the datastores immediately, stops the services, and returns when the processes ended.
+	kill(t *testing.T) time.Time
 	// restore loses the data of PostgreSQL and Redis, and that of Kafka unless it is retained. It starts PostgreSQL with the state of a
 	// moment, and replaces databases by their state of an earlier moment. Nothing else runs when it returns, except Kafka and Redis.
 	restore(t *testing.T, moment time.Time, earlier map[string]time.Time, retainKafka bool)
@@ -116,13 +116,14 @@ func (d *drill) run(t *testing.T, requests int) {
 			t.Errorf("%d requests acknowledged in 5 minutes, want %d", n, requests)
 		}
 	}
-	d.load.ended.Store(true) // requests that fail from now on are no error; those that succeed are in the journal
 	if t.Failed() {
+		d.load.ended.Store(true)
 		workers.Wait()
 		t.FailNow()
 	}
-	d.killed = time.Now()
-	d.site.kill(t)
+	d.load.killing.Store(true)
+	d.killed = d.site.kill(t)
+	d.load.ended.Store(true)
 	workers.Wait()
 	d.newest = d.newestMoment(t)
 	t.Logf("%d requests acknowledged in %v", len(d.load.journal.entries), d.killed.Sub(begun).Round(time.Second))
