@@ -91,7 +91,7 @@ func (p *platform) connect(t *testing.T, tenant, secret, publishable string) (we
 	return base.String(), endpoint.Secret
 }
 
-// payments runs a command of payments with the service's settings and an input, and decodes its output.
+// payments runs a command of payments with an input, with the service's settings or in its pod, and decodes its output.
 func (p *platform) payments(t *testing.T, input string, out any, args ...string) {
 	t.Helper()
 	text, err := p.runPayments(t, input, args...)
