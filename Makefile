@@ -183,6 +183,9 @@ kind-install: kind-up build images $(HELM) ## install or upgrade the datastores 
 kind-test: build bin/oauth-app $(KIND) $(HELM) $(PROMTOOL) $(CHROMIUM) ## test the platform in the cluster: upgrades, killed pods, drained nodes, network policies
 	@.ci/kind-test "$(TEST)"
 
+kind-drill: build $(KIND) $(HELM) ## run the recovery drill of docs/operations/back-up.md in the cluster: lose all data, restore, repair, and check
+	@DRILL=$${DRILL:-full} .ci/kind-test
+
 kind-release-test: kind-up $(HELM) ## release PREVIOUS (the last tag) and HEAD, and upgrade and roll back under load in an empty cluster
 	@.ci/kind-release-test "$(PREVIOUS)"
 
@@ -241,4 +244,4 @@ clean: ## stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(SCALAR)
 
-.PHONY: FORCE drill failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down chart-audit gen contract-matrix verify tidy bench load fuzz hooks clean release release-test kind-release-test failover
+.PHONY: FORCE drill failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-drill kind-load kind-uninstall kind-down chart-audit gen contract-matrix verify tidy bench load fuzz hooks clean release release-test kind-release-test failover

@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/libs/service"
 )
 
-// RepairCommand returns the command repair, with the subcommands copies, forget and numbers: see package repair. It connects as the owner of
-// the database.
+// RepairCommand returns the command repair, with the subcommands copies, forget, numbers and wait: see package repair. It connects as the
+// owner of the database.
 func RepairCommand(s repair.Service) *cobra.Command {
 	var since string
 	var check bool
@@ -55,6 +55,9 @@ func RepairCommand(s repair.Service) *cobra.Command {
 	root.AddCommand(copies, &cobra.Command{
 		Use: "forget", Short: "Remove the copies of the lost objects that `repair` of the other services wrote.", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd, false, s.ForgetLost) },
+	}, &cobra.Command{
+		Use: "wait", Short: "Do nothing until a signal, so that the other commands can run in this container (kubectl exec).", Args: cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) { <-cmd.Context().Done() },
 	})
 	if len(s.Counters) > 0 {
 		root.AddCommand(numbersCommand(s, run))

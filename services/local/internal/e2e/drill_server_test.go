@@ -7,8 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -51,7 +49,7 @@ func newServer(t *testing.T) *server {
 		}
 	}
 	secret := filepath.Join(root, "password")
-	s.tool(t, "bash", "-c", fmt.Sprintf("umask 077; echo %s > %s; mkdir archive", s.password, secret))
+	s.tool(t, "bash", "-c", fmt.Sprintf("umask 077; echo %s > %s; mkdir backups", s.password, secret))
 	s.tool(t, "initdb", "-D", s.dir(), "-U", "postgres", "--pwfile="+secret, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8",
 		"--wal-segsize=1", "--no-sync")
 	return s
@@ -73,19 +71,33 @@ func (s *server) url() string {
 	return fmt.Sprintf("postgres://postgres:%s@127.0.0.1:%d/postgres?sslmode=disable", s.password, s.port)
 }
 
-// tool runs one of PostgreSQL's programs, or a shell, as the server's user.
-func (s *server) tool(t *testing.T, name string, args ...string) {
+// tool runs one of PostgreSQL's programs, or a shell, as the server's user, and returns its output.
+func (s *server) tool(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	return s.toolWith(t, nil, name, args...)
+}
+
+func (s *server) toolWith(t *testing.T, variables []string, name string, args ...string) string {
 	t.Helper()
 	path := filepath.Join(s.bin, name)
 	if _, err := os.Stat(path); err != nil {
 		path = name
 	}
 	cmd := exec.CommandContext(t.Context(), path, args...)
-	cmd.Dir, cmd.Env = s.root, append(os.Environ(), "HOME="+s.root)
+	cmd.Dir, cmd.Env = s.root, append(append(os.Environ(), "HOME="+s.root), variables...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.user}
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
 	}
+	return string(out)
+}
+
+// shell runs commands of docs/operations/back-up.md with PostgreSQL's programs.
+func (s *server) shell(t *testing.T, script string, variables ...string) string {
+	t.Helper()
+	variables = append(variables, "PATH="+s.bin+":"+os.Getenv("PATH"), "BACKUPS="+s.backups(), "POSTGRES_URL="+s.url())
+	return s.toolWith(t, variables, "bash", "-euc", script)
 }
 
 // start starts the server and waits until it accepts connections and, after a restore, until it has ended the recovery.
@@ -125,57 +137,24 @@ func (s *server) start(t *testing.T, settings ...string) {
 func (s *server) archiving() []string {
 	return []string{
 		"archive_mode=on", fmt.Sprintf("archive_timeout=%d", int(archiveTimeout.Seconds())),
-		fmt.Sprintf("archive_command=test ! -f %[1]s/%%f && cp %%p %[1]s/%%f.part && mv %[1]s/%%f.part %[1]s/%%f", s.archive()),
+		fmt.Sprintf("archive_command=test ! -f %[1]s/%%f && cp %%p %[1]s/%%f.part && mv %[1]s/%%f.part %[1]s/%%f", s.backups()),
 	}
 }
 
-func (s *server) archive() string { return filepath.Join(s.root, "archive") }
-
-var commits = regexp.MustCompile(`COMMIT (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) UTC`)
-
-// newest returns the newest moment that the archive contains: just before the last commit in it.
-func (s *server) newest(t *testing.T) time.Time {
-	t.Helper()
-	segments, err := filepath.Glob(filepath.Join(s.archive(), "????????????????????????"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(segments)
-	for _, segment := range slices.Backward(segments) {
-		cmd := exec.CommandContext(t.Context(), filepath.Join(s.bin, "pg_waldump"), "--rmgr=Transaction", segment)
-		cmd.Env = append(os.Environ(), "TZ=UTC")
-		out, _ := cmd.Output() // it fails at the end of a segment whose last record continues in the next one
-		found := commits.FindAllSubmatch(out, -1)
-		if len(found) == 0 {
-			continue
-		}
-		at, err := time.Parse("2006-01-02 15:04:05.000000", string(found[len(found)-1][1]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return at.Add(-time.Microsecond)
-	}
-	t.Fatal("the archive contains no commit")
-	return time.Time{}
-}
-
-// backup takes a base backup.
-func (s *server) backup(t *testing.T) {
-	t.Helper()
-	s.tool(t, "pg_basebackup", "--dbname="+s.url(), "--pgdata="+filepath.Join(s.root, "base"), "--checkpoint=fast")
-}
+func (s *server) backups() string { return filepath.Join(s.root, "backups") }
 
 // restore returns a server with the base backup and the archived WAL up to a moment.
 func (s *server) restore(t *testing.T, name string, to time.Time, port int) *server {
 	t.Helper()
 	r := *s
 	r.name, r.port, r.cmd, r.log = name, port, nil, &transcript{}
-	r.tool(t, "cp", "-a", filepath.Join(s.root, "base"), r.dir())
-	r.tool(t, "touch", filepath.Join(r.dir(), "recovery.signal"))
-	r.start(t, "restore_command=cp "+s.archive()+"/%f %p", "recovery_target_time="+to.UTC().Format("2006-01-02 15:04:05.000000+00"),
-		"recovery_target_action=promote")
+	r.shell(t, commands(t, "Restore")[1], "RESTORED="+r.dir(), "MOMENT="+momentText(to))
+	r.start(t)
 	return &r
 }
+
+// momentText returns a moment as PostgreSQL reads it.
+func momentText(moment time.Time) string { return moment.UTC().Format("2006-01-02 15:04:05.000000+00") }
 
 // take replaces a database by the one of another server.
 func (s *server) take(t *testing.T, from *server, database string) {

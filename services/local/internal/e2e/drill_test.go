@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -30,9 +29,8 @@ type scenario struct {
 // TestRecoveryDrill loses everything under load: PostgreSQL and all processes are killed, Redis is empty, and Kafka is empty or ahead of
 // the databases. It restores the databases to one moment, or each to another one, runs the commands of docs/operations/back-up.md, and checks that
 // the services agree with each other and with Stripe, and that nothing that was acknowledged before the moment is lost. `make drill` runs
-// all scenarios; DRILL=short runs one.
+// all scenarios on this machine, and `make kind-drill` in a cluster; DRILL=short runs one.
 func TestRecoveryDrill(t *testing.T) {
-	onMachine(t)
 	if os.Getenv("DRILL") == "" {
 		t.Skip("run `make drill`, or set DRILL=short for one scenario")
 	}
@@ -56,31 +54,44 @@ func TestRecoveryDrill(t *testing.T) {
 	}
 }
 
-// drill is a platform with a server of its own, its load, and what happened.
+// drill is a platform, its load, and what happened.
 type drill struct {
-	p          *platform
-	first, now *server
-	load       *drillLoad
-	killed     time.Time
-	newest     time.Time // moment that the archive contains
-	known      map[string]bool
-	listed     map[string]repair.Lost
+	p         *platform
+	site      site
+	load      *drillLoad
+	killed    time.Time
+	newest    time.Time // moment that the archive contains
+	recovered bool      // from the loss, in a scenario
+	known     map[string]bool
+	listed    map[string]repair.Lost
+}
+
+// site is where the platform of a drill runs. Its PostgreSQL archives its WAL.
+type site interface {
+	// client returns a client of a tenant that is connected to the Stripe stand-in.
+	client(t *testing.T) *client
+	// shell runs commands where PostgreSQL's programs and the backups are, with the variables of the page and additional ones.
+	shell(t *testing.T, script string, variables ...string) string
+	// kill ends all processes of the services and the datastores immediately, stops the services, and returns when the processes ended.
+	kill(t *testing.T) time.Time
+	// restore loses the data of PostgreSQL and Redis, and that of Kafka unless it is retained. It starts PostgreSQL with the state of a
+	// moment, and replaces databases by their state of an earlier moment. Nothing else runs when it returns, except Kafka and Redis.
+	restore(t *testing.T, moment time.Time, earlier map[string]time.Time, retainKafka bool)
+	// start starts the services and returns when they are ready.
+	start(t *testing.T)
+	// prelude returns what precedes the commands of the page's section "Repair".
+	prelude(section []string) string
+	// finish ends what only the repair needs.
+	finish(t *testing.T)
 }
 
 func newDrill(t *testing.T) *drill {
 	t.Helper()
-	d := &drill{first: newServer(t)}
-	d.now = d.first
-	d.first.start(t, d.first.archiving()...)
-	var err error
-	if d.p, err = newPlatform("DATABASE_URL="+d.first.url(), "KAFKA=embedded"); err != nil {
-		t.Fatal(err)
+	if shared.cluster != nil {
+		return &drill{p: shared, site: newClusterSite(t)}
 	}
-	t.Cleanup(d.p.remove)
-	if err := d.p.up(); err != nil {
-		t.Fatal(err)
-	}
-	return d
+	m := newMachineSite(t)
+	return &drill{p: m.p, site: m}
 }
 
 // run sends load, takes the base backup meanwhile, and kills everything while the load goes on. The archive then contains at least
@@ -88,7 +99,7 @@ func newDrill(t *testing.T) *drill {
 func (d *drill) run(t *testing.T, requests int) {
 	t.Helper()
 	begun := time.Now()
-	c := d.p.as(t, "DEMO_TEST_KEY")
+	c := d.site.client(t)
 	c.receive(t, `["*"]`, nil)
 	d.load = &drillLoad{c: c, stripe: stripe{d.p.env["STRIPE_URL"], d.p.env["STRIPE_PUBLISHABLE_KEY"]}}
 	d.load.unit = c.want(t, http.StatusCreated, http.MethodPost, "/units", `{"name":"Drill"}`).id(t)
@@ -96,83 +107,65 @@ func (d *drill) run(t *testing.T, requests int) {
 	for range 3 {
 		workers.Go(func() { d.load.work(t) })
 	}
-	d.first.backup(t)
+	d.site.shell(t, commands(t, "Back up")[0])
 	backup := time.Now()
-	for end := backup.Add(5 * time.Minute); !t.Failed(); time.Sleep(200 * time.Millisecond) {
-		if n := d.load.journal.between(backup, d.first.newest(t)); n >= requests {
+	for end := backup.Add(5 * time.Minute); !t.Failed(); time.Sleep(time.Second) {
+		if n := d.load.journal.between(backup, d.newestMoment(t)); n >= requests {
 			break
 		} else if time.Now().After(end) {
 			t.Errorf("%d requests acknowledged in 5 minutes, want %d", n, requests)
 		}
 	}
-	d.load.ended.Store(true) // requests that fail from now on are no error; those that succeed are in the journal
 	if t.Failed() {
+		d.load.ended.Store(true)
 		workers.Wait()
 		t.FailNow()
 	}
-	d.killed = time.Now()
-	d.kill(t)
+	d.load.killing.Store(true)
+	d.killed = d.site.kill(t)
+	d.load.ended.Store(true)
 	workers.Wait()
-	d.newest = d.first.newest(t)
+	d.newest = d.newestMoment(t)
 	t.Logf("%d requests acknowledged in %v", len(d.load.journal.entries), d.killed.Sub(begun).Round(time.Second))
 }
 
-// kill ends all processes immediately, the supervisor first.
-func (d *drill) kill(t *testing.T) {
+var commits = regexp.MustCompile(`COMMIT (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) UTC`)
+
+// newestMoment returns the newest moment that the archive contains: just before the last commit in it.
+func (d *drill) newestMoment(t *testing.T) time.Time {
 	t.Helper()
-	files, err := os.ReadDir(d.p.path("pids"))
+	out := d.site.shell(t, commands(t, "Restore")[0])
+	found := commits.FindStringSubmatch(out)
+	if found == nil {
+		t.Fatalf("the archive contains no commit: %s", out)
+	}
+	at, err := time.Parse("2006-01-02 15:04:05.000000", found[1])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if pid := d.p.pid("local"); pid > 0 {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-		<-d.p.gone
-	}
-	for _, f := range files {
-		if pid := d.p.pid(f.Name()); pid > 0 {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	}
-	d.now.kill()
-	if err := os.Remove(d.p.path("env")); err != nil { // the next start writes it when everything is ready
-		t.Fatal(err)
-	}
+	return at.Add(-time.Microsecond)
 }
 
 // recover loses Redis, and Kafka if the scenario says so, restores each database to its moment, repairs and checks.
 func (d *drill) recover(t *testing.T, s scenario) {
-	if d.now != d.first { // the previous scenario's
-		d.kill(t)
-		d.now.discard(t)
+	if d.recovered { // in the previous scenario
+		d.site.kill(t)
 	}
-	lost := []string{"redis"}
-	if !s.retainKafka {
-		lost = append(lost, "kafka*")
-	}
-	for _, pattern := range lost {
-		folders, err := filepath.Glob(d.p.path("data", pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, folder := range folders {
-			if err := os.RemoveAll(folder); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	d.recovered = true
 	begin := time.Now()
 	moment := d.load.journal.before(t, d.newest, s.before)
-	moments := d.restore(t, s, moment)
-	restored := time.Now()
-	oldest := moment
-	for _, moment := range moments {
-		oldest = earliest(oldest, moment)
+	moments, oldest := map[string]time.Time{}, moment
+	for service, behind := range s.behind {
+		moments[service] = d.load.journal.before(t, moment, behind)
+		oldest = earliest(oldest, moments[service])
 	}
+	d.site.restore(t, moment, moments, s.retainKafka)
+	restored := time.Now()
 	since := oldest.Add(-5 * time.Minute)
 	if len(d.p.differences(t)) == 0 && len(s.behind) > 0 {
 		t.Error("the databases agree before the repair: nothing was tested")
 	}
-	if _, err := d.doc(t, since, 0, 1); err == nil && len(s.behind) > 0 {
+	if _, err := d.doc(t, since, 1); err == nil && len(s.behind) > 0 {
 		t.Error("the check finds no difference before the repair")
 	}
 	d.known, d.listed = d.traces(t), map[string]repair.Lost{}
@@ -180,11 +173,10 @@ func (d *drill) recover(t *testing.T, s scenario) {
 	d.repair(t, since)
 	d.skipNumbers(t)
 	repaired := time.Now()
-	if err := d.p.up(); err != nil {
-		t.Fatal(err)
-	}
+	d.site.start(t)
 	up := time.Now()
 	passes := d.converge(t, since)
+	d.site.finish(t)
 	t.Logf("RPO %v (each database up to %v older), RTO %v: %v restore, %v repair, %v start; %v until everything agreed, after %d repairs",
 		d.killed.Sub(moment).Round(time.Millisecond), moment.Sub(oldest).Round(time.Millisecond), (restored.Sub(begin) + up.Sub(before)).Round(time.Millisecond),
 		restored.Sub(begin).Round(time.Millisecond), repaired.Sub(before).Round(time.Millisecond), up.Sub(repaired).Round(time.Millisecond),
@@ -200,38 +192,28 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// restore starts the restored server on the first one's port. Databases with an older moment come from further servers. It returns the
-// moment of each.
-func (d *drill) restore(t *testing.T, s scenario, moment time.Time) map[string]time.Time {
-	t.Helper()
-	moments := map[string]time.Time{}
-	d.now = d.first.restore(t, unique("all"), moment, d.first.port)
-	for service, behind := range s.behind {
-		moments[service] = d.load.journal.before(t, moment, behind)
-		older := d.first.restore(t, unique(service), moments[service], freePort(t))
-		d.now.take(t, older, "holdfast_"+service)
-		older.discard(t)
-	}
-	return moments
-}
+var blocks = regexp.MustCompile("(?s)( *)```sh\n(.*?)```")
 
-var blocks = regexp.MustCompile("(?s)```sh\n(.*?)```")
-
-// doc runs blocks of commands in the section "Repair" of docs/operations/back-up.md in the checkout: 0 are functions, 1 is the check, 2
-// the repair, and 3 skips numbers.
-func (d *drill) doc(t *testing.T, since time.Time, numbers ...int) (string, error) {
+// commands returns the blocks of commands in a section of docs/operations/back-up.md.
+func commands(t *testing.T, section string) (found []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../../../docs/operations/back-up.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(text), "\n## Repair\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	found := blocks.FindAllStringSubmatch(section, -1)
-	script := "set -eu -o pipefail\nsince=" + since.UTC().Format(time.RFC3339) + "\n"
-	for _, n := range numbers {
-		script += found[n][1]
+	_, rest, _ := strings.Cut(string(text), "\n## "+section+"\n")
+	rest, _, _ = strings.Cut(rest, "\n## ")
+	for _, m := range blocks.FindAllStringSubmatch(rest, -1) {
+		found = append(found, strings.ReplaceAll("\n"+m[2], "\n"+m[1], "\n")) // blocks in a list are indented
 	}
+	return found
+}
+
+// doc runs blocks of commands of the section "Repair" in the checkout: 1 is the check, 2 the repair, and 3 skips numbers.
+func (d *drill) doc(t *testing.T, since time.Time, number int) (string, error) {
+	t.Helper()
+	section := commands(t, "Repair")
+	script := "set -eu -o pipefail\nsince=" + since.UTC().Format(time.RFC3339) + "\n" + d.site.prelude(section) + section[number]
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
 	cmd.Dir = d.p.root
 	out, err := cmd.CombinedOutput()
@@ -240,7 +222,7 @@ func (d *drill) doc(t *testing.T, since time.Time, numbers ...int) (string, erro
 
 func (d *drill) repair(t *testing.T, since time.Time) {
 	t.Helper()
-	out, err := d.doc(t, since, 0, 2)
+	out, err := d.doc(t, since, 2)
 	if err != nil {
 		t.Fatalf("repair: %v\n%s", err, out)
 	}
@@ -260,7 +242,7 @@ func (d *drill) repair(t *testing.T, since time.Time) {
 
 func (d *drill) skipNumbers(t *testing.T) {
 	t.Helper()
-	if out, err := d.doc(t, d.newest, 0, 3); err != nil {
+	if out, err := d.doc(t, d.newest, 3); err != nil {
 		t.Fatalf("numbers: %v\n%s", err, out)
 	}
 }
@@ -291,7 +273,7 @@ func (d *drill) converge(t *testing.T, since time.Time) int {
 	for passes := 1; passes <= 6; passes++ {
 		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
 			var err error
-			if out, err = d.doc(t, since, 0, 1); err == nil {
+			if out, err = d.doc(t, since, 1); err == nil {
 				await(t, "the services agree", func() bool { return len(d.p.differences(t)) == 0 })
 				return passes
 			}

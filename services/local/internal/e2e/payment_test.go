@@ -65,7 +65,7 @@ func (p *platform) connect(t *testing.T, tenant, secret, publishable string) (we
 	var connected struct {
 		WebhookPath string `json:"webhook_path"`
 	}
-	p.payments(t, []string{"STRIPE_SECRET_KEY=" + secret}, &connected, "gateway", "connect", "--tenant", tenant, "--publishable-key", publishable)
+	p.payments(t, secret, &connected, "gateway", "connect", "--tenant", tenant, "--publishable-key", publishable, "--secret-key-file", "/dev/stdin")
 	base, err := url.Parse(p.env["BASE_URL"])
 	if err != nil {
 		t.Fatal(err)
@@ -87,30 +87,41 @@ func (p *platform) connect(t *testing.T, tenant, secret, publishable string) (we
 	if err := json.NewDecoder(res.Body).Decode(&endpoint); err != nil || endpoint.Secret == "" {
 		t.Fatalf("%d, %v", res.StatusCode, err)
 	}
-	p.payments(t, []string{"STRIPE_WEBHOOK_SECRET=" + endpoint.Secret}, nil, "gateway", "rotate", "--tenant", tenant)
+	p.payments(t, endpoint.Secret, nil, "gateway", "rotate", "--tenant", tenant, "--webhook-secret-file", "/dev/stdin")
 	return base.String(), endpoint.Secret
 }
 
-// payments runs bin/payments with the service's settings and additional ones, and decodes its output.
-func (p *platform) payments(t *testing.T, env []string, out any, args ...string) {
+// payments runs a command of payments with an input, with the service's settings or in its pod, and decodes its output.
+func (p *platform) payments(t *testing.T, input string, out any, args ...string) {
 	t.Helper()
-	cmd := p.command("payments", args...)
-	settings, err := os.ReadFile(p.path("services", "payments.env"))
+	text, err := p.runPayments(t, input, args...)
 	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Env = append(append(cmd.Env, strings.Fields(string(settings))...), env...)
-	var complaint bytes.Buffer
-	cmd.Stderr = &complaint
-	text, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("payments %v: %v\n%s", args, err, complaint.String())
+		t.Fatalf("payments %v: %v", args, err)
 	}
 	if out != nil {
 		if err := json.Unmarshal(text, out); err != nil {
 			t.Fatalf("payments %v: %v\n%s", args, err, text)
 		}
 	}
+}
+
+func (p *platform) runPayments(t *testing.T, input string, args ...string) ([]byte, error) {
+	t.Helper()
+	if p.cluster != nil {
+		return p.cluster.Kubectl(t.Context(), []byte(input), append([]string{"exec", "-i", "deployment/holdfast-payments", "--", "/service"}, args...)...)
+	}
+	settings, err := os.ReadFile(p.path("services", "payments.env"))
+	if err != nil {
+		return nil, err
+	}
+	cmd := p.command("payments", args...)
+	var complaint bytes.Buffer
+	cmd.Env, cmd.Stdin, cmd.Stderr = append(cmd.Env, strings.Fields(string(settings))...), strings.NewReader(input), &complaint
+	text, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, complaint.String())
+	}
+	return text, nil
 }
 
 // settingOf returns a value from a file of settings.

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -58,4 +59,42 @@ func TestALostIntentIsAdopted(t *testing.T) {
 	if e := events[len(events)-1]; e.GetObjectId() != p.ID || e.GetResourceVersion() != 9 {
 		t.Errorf("%v", e)
 	}
+}
+
+// TestTheCheckWaitsForAccounts checks that the check fails until each account was compared with the gateway. An account whose keys are
+// refused blocks it until the account is disconnected.
+func TestTheCheckWaitsForAccounts(t *testing.T) {
+	t.Parallel()
+	w, ctx, _ := withStandIn(t)
+	do := func(check bool) error {
+		return app.Repair().Do(t.Context(), repair.Run{
+			URL: w.DB.OwnerURL, Since: time.Now(), Check: check, In: &bytes.Buffer{}, Out: &bytes.Buffer{}, Progress: &bytes.Buffer{},
+		})
+	}
+	differs := func(when string, want bool) {
+		t.Helper()
+		if err := do(true); errors.Is(err, repair.ErrDiffers) != want || !want && err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	refusing := &lister{Lister: w.standIn.stripe, before: func(domain.Stage, string) error { return &domain.RefusedError{Unread: true} }}
+	repaired := func(l app.Lister) {
+		t.Helper()
+		if err := do(false); err != nil {
+			t.Fatal(err)
+		}
+		differs("before the comparison", true)
+		w.reconcile(l)
+	}
+	w.reconcile(nil)
+	repaired(nil)
+	differs("compared", false)
+	repaired(refusing)
+	differs("its keys are refused", true)
+	if _, err := w.accounts.Disconnect(ctx); err != nil {
+		t.Fatal(err)
+	}
+	differs("disconnected", false)
+	repaired(refusing)
+	differs("tried again", false)
 }

@@ -30,10 +30,12 @@ const (
 		update gateway_reconciliations r set due_at = now(), tries = 0, stage = 'events', cursor = '', started_at = null, opened_at = null,
 			events_until = null
 		returning format('account %s of tenant %s', r.account_id, r.tenant_id)`
-	// Comparing are the accounts whose comparison has not ended.
+	// Comparing are the accounts whose comparison has not ended. A disconnected account counts until the comparison was tried once, because
+	// the gateway usually refuses its keys.
 	Comparing = `
 		select format('account %s of tenant %s', r.account_id, r.tenant_id) from gateway_reconciliations r
-		where r.started_at is not null or r.opened_at is null`
+		join gateway_accounts a on (a.tenant_id, a.livemode, a.id) = (r.tenant_id, r.livemode, r.account_id)
+		where r.started_at is not null or r.opened_at is null and (a.disconnected_at is null or r.due_at <= now())`
 )
 
 // RaiseIntentVersion sets the version of an intent, unless it has that version already.

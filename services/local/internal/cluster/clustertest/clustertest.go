@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sync/errgroup"
+
 	"holdfast.dev/services/local/internal/cluster"
 )
 
@@ -97,6 +99,23 @@ func Kill(ctx context.Context, c *cluster.Cluster, pods ...Pod) error {
 	}
 	_, err := c.Kubectl(ctx, nil, names...)
 	return err
+}
+
+// KillAll ends the processes of all pods immediately, on each node at the same time. Kubernetes restarts the containers.
+func KillAll(ctx context.Context, pods ...Pod) error {
+	containers := map[string][]string{} // by node
+	for _, pod := range pods {
+		containers[pod.Node] = append(containers[pod.Node], pod.container)
+	}
+	all, ctx := errgroup.WithContext(ctx)
+	for name, ids := range containers {
+		script := "kill -9 $(for c in " + strings.Join(ids, " ") + "; do crictl inspect -o go-template --template '{{.info.pid}} ' $c; done)"
+		all.Go(func() error {
+			_, err := node(ctx, name, "sh", "-c", script)
+			return err
+		})
+	}
+	return all.Wait()
 }
 
 // node runs a command on a node, which is a Docker container.
