@@ -32,6 +32,7 @@ const auditWait = time.Second
 const (
 	endingsEvery  = 5 * time.Second
 	erasuresEvery = 2 * time.Second
+	countEvery    = 15 * time.Second // how often to count erasures and days of usage that are due
 )
 
 // Usage is recorded once a day. A service that is not ready then is asked again after usageEvery, and has measureTimeout for a part of
@@ -101,6 +102,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		return err
 	}
 	rt.Every("usage", usageEvery, metering.RecordUsage)
+	rt.Every("unfinished work", countEvery, app.NewUnfinished(p.Worker, time.Now, rt.Metrics).Run)
 	lastUse := &app.LastUse{Worker: p.Worker, Log: rt.Log}
 	rt.Go("last use", lastUse.Run)
 	events := consume.New(identity)
