@@ -148,7 +148,7 @@ func (e *Explained) prepare(ctx context.Context, sql string, args []any) (execut
 	}
 	values := make([]string, len(args))
 	for i, arg := range args {
-		text, err := conn.TypeMap().Encode(described.ParamOIDs[i], pgx.TextFormatCode, arg, nil)
+		text, err := conn.TypeMap().Encode(described.ParamOIDs[i], pgx.TextFormatCode, arg, []byte{}) // nil would also be an empty string
 		if err != nil {
 			return "", fmt.Errorf("$%d: %w", i+1, err)
 		}

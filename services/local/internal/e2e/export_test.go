@@ -84,6 +84,9 @@ func exportBlock(t *testing.T) string {
 func TestExportOfAClosingTenant(t *testing.T) {
 	onMachine(t)
 	m := newMerchant(t, "USD")
+	for _, list := range lists {
+		m.ids(t, list) // waits until processes that an earlier test killed run again
+	}
 	m.receive(t, `["*"]`, nil)
 	m.fill(t)
 	m.sell(t)
