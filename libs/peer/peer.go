@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -32,7 +33,7 @@ const (
 )
 
 // Client calls the service Target at BaseURL. Create one per target and share it, because it holds the breaker and the connections.
-// Timeout limits one Do with all its retries. Zero means 3 s.
+// Timeout limits one Do with all its retries, unless the call has the option Within. Zero means 3 s.
 type Client struct {
 	Target  string
 	BaseURL string // http://host:port
@@ -54,17 +55,26 @@ type response struct {
 	body       []byte
 }
 
-// Option changes one request.
-type Option func(*http.Request)
+// Option changes one call.
+type Option func(*call)
+
+// call contains what options change.
+type call struct {
+	timeout time.Duration
+	header  http.Header
+}
 
 // IdempotencyKey makes a write safe to repeat for the caller of Do. Do itself only repeats reads.
-func IdempotencyKey(key string) Option {
-	return func(r *http.Request) { r.Header.Set("Idempotency-Key", key) }
-}
+func IdempotencyKey(key string) Option { return Header("Idempotency-Key", key) }
 
 // Header sets an additional header.
 func Header(name, value string) Option {
-	return func(r *http.Request) { r.Header.Set(name, value) }
+	return func(to *call) { to.header.Set(name, value) }
+}
+
+// Within replaces the Timeout of the client for this call.
+func Within(timeout time.Duration) Option {
+	return func(to *call) { to.timeout = timeout }
 }
 
 // Do sends in as JSON (nil: no body) to path, which can contain a query, and decodes a 2xx response into out (nil: the body is
@@ -80,9 +90,10 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, optio
 		}
 	}
 	defer obs.Since(ctx, "peer_ms", time.Now())
-	limited, cancel := context.WithTimeout(ctx, c.timeout())
+	with := c.with(options)
+	limited, cancel := context.WithTimeout(ctx, with.timeout)
 	defer cancel()
-	send := func() (response, error) { return c.send(limited, method, path, body, options) }
+	send := func() (response, error) { return c.send(limited, method, path, body, with.header) }
 	var got response
 	var err error
 	if method == http.MethodGet {
@@ -106,13 +117,14 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, optio
 }
 
 // Open sends a GET to path and returns the response unread if its status is 200. It is for large or long-lasting responses. The
-// caller must close the body. ctx limits the whole response, and Timeout the wait for its header. Open returns the same errors as
+// caller must close the body. ctx limits the whole response, and the time-out the wait for its header. Open returns the same errors as
 // Do.
 func (c *Client) Open(ctx context.Context, path string, options ...Option) (*http.Response, error) {
 	c.once.Do(c.prepare)
 	limited, cancel := context.WithCancel(ctx)
-	late := time.AfterFunc(c.timeout(), cancel)
-	req, err := c.request(limited, http.MethodGet, path, nil, options)
+	with := c.with(options)
+	late := time.AfterFunc(with.timeout, cancel)
+	req, err := c.request(limited, http.MethodGet, path, nil, with.header)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -155,6 +167,15 @@ func (c *Client) timeout() time.Duration {
 		return defaultTimeout
 	}
 	return c.Timeout
+}
+
+// with returns the options of a call.
+func (c *Client) with(options []Option) call {
+	to := call{timeout: c.timeout(), header: http.Header{}}
+	for _, change := range options {
+		change(&to)
+	}
+	return to
 }
 
 func (c *Client) prepare() {
@@ -203,11 +224,11 @@ func retryable(a response, err error) bool {
 var errOwn = errors.New("request cannot be sent")
 
 // send makes one attempt, unless the breaker is open, and reports its result to the breaker.
-func (c *Client) send(ctx context.Context, method, path string, body []byte, options []Option) (response, error) {
+func (c *Client) send(ctx context.Context, method, path string, body []byte, header http.Header) (response, error) {
 	if err := c.breaker.Begin(); err != nil {
 		return response{}, err
 	}
-	got, err := c.attempt(ctx, method, path, body, options)
+	got, err := c.attempt(ctx, method, path, body, header)
 	switch {
 	case err == nil || errors.Is(err, context.Canceled) || errors.Is(err, errOwn):
 		c.breaker.Responded()
@@ -223,11 +244,11 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, opt
 	return got, err
 }
 
-func (c *Client) attempt(ctx context.Context, method, path string, body []byte, options []Option) (_ response, err error) {
+func (c *Client) attempt(ctx context.Context, method, path string, body []byte, header http.Header) (_ response, err error) {
 	ctx, end := obs.Span(ctx, method+" "+c.Target, trace.SpanKindClient)
 	defer func() { end(err) }()
 	obs.Count(ctx, "peer_calls", 1)
-	req, err := c.request(ctx, method, path, body, options)
+	req, err := c.request(ctx, method, path, body, header)
 	if err != nil {
 		return response{}, fmt.Errorf("%w: %w", errOwn, err)
 	}
@@ -246,7 +267,7 @@ func (c *Client) attempt(ctx context.Context, method, path string, body []byte, 
 	return response{status: res.StatusCode, retryAfter: res.Header.Get("Retry-After"), body: b}, nil
 }
 
-func (c *Client) request(ctx context.Context, method, path string, body []byte, options []Option) (*http.Request, error) {
+func (c *Client) request(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Request, error) {
 	who, err := caller.Require(ctx)
 	if err != nil {
 		return nil, err
@@ -269,9 +290,7 @@ func (c *Client) request(ctx context.Context, method, path string, body []byte, 
 	if who.RequestID != "" {
 		req.Header.Set("X-Request-Id", who.RequestID)
 	}
-	for _, o := range options {
-		o(req)
-	}
+	maps.Copy(req.Header, header)
 	req.Header.Set(caller.Header, signed)
 	return req, nil
 }

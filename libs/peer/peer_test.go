@@ -231,6 +231,39 @@ func TestTimeoutCoversAllAttempts(t *testing.T) {
 	}
 }
 
+// A call waits for as long as its option says, and another call of the same client for as long as the client says.
+func TestTimeoutOfOneCall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &peer.Client{Target: "bookings", BaseURL: "http://bookings.test", Timeout: time.Second, Signer: &caller.Signer{From: "customers", Keys: keys(t, "bookings")}}
+		c.HTTP = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})}
+		for _, of := range []struct {
+			want    time.Duration
+			options []peer.Option
+		}{
+			{time.Minute, []peer.Option{peer.Within(time.Minute), peer.IdempotencyKey("1")}},
+			{10 * time.Millisecond, []peer.Option{peer.Within(10 * time.Millisecond)}},
+			{time.Second, nil},
+		} {
+			for name, send := range map[string]func() error{
+				"Do": func() error { return c.Do(ctx(), http.MethodPost, "/x", nil, nil, of.options...) },
+				"Open": func() error {
+					_, err := c.Open(ctx(), "/x", of.options...)
+					return err
+				},
+			} {
+				start := time.Now()
+				if err := send(); !errors.Is(err, apperr.ErrTimeout) || time.Since(start) != of.want {
+					t.Errorf("%s: %v after %s, want %s", name, err, time.Since(start), of.want)
+				}
+			}
+		}
+	})
+}
+
 // A peer that breaks its connections is not called for a while. A peer that responds is called, regardless of its response.
 func TestBreakerOpensAndRefusesAtOnce(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,6 @@ import (
 
 	"holdfast.dev/libs/numbers"
 	"holdfast.dev/libs/operation"
-	"holdfast.dev/libs/peer"
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
 	"holdfast.dev/libs/testclock"
@@ -19,12 +18,11 @@ import (
 )
 
 const (
-	countEvery   = 15 * time.Second       // how often to count operations that wait for a completer
-	fetchWait    = 250 * time.Millisecond // how long to collect events of bookings for a batch
-	workEvery    = time.Second            // how often workers look for due items
-	allocEvery   = 10 * time.Second       // how often to check some of the unallocated money
-	refundWithin = 5 * time.Second        // how long to wait for payments, which waits for the payment gateway; then the refund is pending
-	patience     = 5 * time.Second        // how long a request waits for another request's accept
+	countEvery = 15 * time.Second       // how often to count operations that wait for a completer
+	fetchWait  = 250 * time.Millisecond // how long to collect events of bookings for a batch
+	workEvery  = time.Second            // how often workers look for due items
+	allocEvery = 10 * time.Second       // how often to check some of the unallocated money
+	patience   = 5 * time.Second        // how long a request waits for another request's accept
 )
 
 // wire builds everything and registers it with rt. The parts stop in reverse order.
@@ -46,7 +44,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	invoices := &app.Invoices{Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Customers: customers, Wake: p.Relay.Wake, Now: time.Now}
 	charges := &app.Charges{DB: p.DB, Invoices: invoices, Tenants: tenants}
 	notes := &app.CreditNotes{
-		DB: p.DB, Invoices: invoices, Charges: charges, Payments: &peers.Payments{Client: refunding(to["payments"])}, Tenants: tenants,
+		DB: p.DB, Invoices: invoices, Charges: charges, Payments: &peers.Payments{Client: to["payments"]}, Tenants: tenants,
 	}
 	events := consume.New(catalogue, &app.BookingProjection{Worker: p.Worker}, charges, notes,
 		&testclock.Events{DB: p.DB, Service: "customers"})
@@ -90,9 +88,4 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		Now:    time.Now,
 	}
 	return p.Serve(handlers.Mount)
-}
-
-// refunding returns a client of payments that waits for the payment gateway.
-func refunding(c *peer.Client) *peer.Client {
-	return &peer.Client{Target: c.Target, BaseURL: c.BaseURL, Signer: c.Signer, Timeout: refundWithin}
 }

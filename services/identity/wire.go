@@ -32,13 +32,8 @@ const auditWait = time.Second
 const (
 	endingsEvery  = 5 * time.Second
 	erasuresEvery = 2 * time.Second
-)
-
-// Usage is recorded once a day. A service that is not ready then is asked again after usageEvery, and has measureTimeout for a part of
-// the tenants.
-const (
-	usageEvery     = 30 * time.Second
-	measureTimeout = 55 * time.Second
+	usageEvery    = 30 * time.Second // how often to ask a service again that is not ready for the usage of a day
+	countEvery    = 15 * time.Second // how often to count erasures and days of usage that are due
 )
 
 // otherMemory is the memory of the process in addition to that for passwords, if nothing else limits it.
@@ -92,15 +87,16 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Every("operator endings", endingsEvery, func(ctx context.Context) error { return identity.FinishEndings(ctx, nil) })
 	rt.Go("signals", identity.RetryPublish)
 	erasures := &app.Erasures{App: identity, Own: p.Eraser, Services: map[string]app.ErasureService{}, Platform: domain.PlatformTenant}
+	metering := &app.Metering{App: identity, Sources: map[string]app.UsageSource{
+		name: &peers.OwnUsage{Source: &usage.Source{Service: name, DB: identity.DB}},
+	}}
 	for name, client := range to {
-		erasures.Services[name] = peers.NewErasure(client)
+		erasures.Services[name] = &peers.Erasure{Client: client}
+		metering.Sources[name] = &peers.Usage{Client: client}
 	}
 	rt.Every("tenant erasures", erasuresEvery, erasures.Run)
-	metering, err := metering(cfg, identity)
-	if err != nil {
-		return err
-	}
 	rt.Every("usage", usageEvery, metering.RecordUsage)
+	rt.Every("unfinished work", countEvery, app.NewUnfinished(p.Worker, time.Now, rt.Metrics).Run)
 	lastUse := &app.LastUse{Worker: p.Worker, Log: rt.Log}
 	rt.Go("last use", lastUse.Run)
 	events := consume.New(identity)
@@ -137,21 +133,4 @@ func servePlatform(rt *service.Runtime, cfg Config, platform *api.PlatformAPI) e
 	}
 	rt.HTTP(cfg.PlatformAddr, engine)
 	return nil
-}
-
-// metering returns the recording of usage, which asks each service with a database. Its clients wait longer than the others, because a
-// service counts for seconds.
-func metering(cfg Config, identity *app.App) (*app.Metering, error) {
-	to, err := cfg.Upstreams.Clients(name, cfg.SignKeys)
-	if err != nil {
-		return nil, err
-	}
-	m := &app.Metering{App: identity, Sources: map[string]app.UsageSource{
-		name: &peers.OwnUsage{Source: &usage.Source{Service: name, DB: identity.DB}},
-	}}
-	for target, client := range to {
-		client.Timeout = measureTimeout
-		m.Sources[target] = &peers.Usage{Client: client}
-	}
-	return m, nil
 }

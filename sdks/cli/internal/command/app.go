@@ -70,7 +70,7 @@ func (a *App) Root() *cobra.Command {
 		cmd.GroupID = groupWebhooks
 		root.AddCommand(cmd)
 	}
-	root.AddCommand(man(), a.mcp())
+	root.AddCommand(man(), a.mcp(), a.export())
 	a.prepare(root)
 	return root
 }

@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
 
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/domain/limit"
@@ -41,12 +42,12 @@ func TestPlansOfClosures(t *testing.T) {
 	during := domain.Span{From: first, To: first.AddDate(0, 0, 62)}
 	for name, filter := range map[string]*domain.UnitID{"all units": nil, "one unit": &unit} {
 		var found []domain.Closure
-		p := explainAs(t, db.App, ctx, func(ctx context.Context, q pg.Q) (err error) {
-			found, err = store.ClosuresDuring(ctx, q, during, filter, limit.Closures.Active.Most)
+		p := pgtest.Explain(t, ctx, db, pgtest.CustomPlan, func(ctx context.Context, tx pg.Tx) (err error) {
+			found, err = store.ClosuresDuring(ctx, tx, during, filter, limit.Closures.Active.Most)
 			return err
 		})
-		if !strings.Contains(p.text, "closures_time") || strings.Contains(p.text, "Seq Scan") {
-			t.Errorf("%s: the closures are not read by their time:\n%s", name, p.text)
+		if !strings.Contains(p.String(), "closures_time") || strings.Contains(p.String(), "Seq Scan") {
+			t.Errorf("%s: the closures are not read by their time:\n%s", name, p)
 		}
 		var want int
 		err := conn.QueryRow(t.Context(), `select count(*) from closures where starts_at < $1 and ends_at > $2 and ($3::uuid is null or unit_ids is null or $3 = any(unit_ids))`,
@@ -59,12 +60,12 @@ func TestPlansOfClosures(t *testing.T) {
 	for name, units := range map[string][]domain.UnitID{"all units": nil, "one unit": {unit}} {
 		k.UnitIDs = units
 		var found []domain.BookingID
-		p := explainAs(t, db.App, ctx, func(ctx context.Context, q pg.Q) (err error) {
-			found, err = store.Conflicts(ctx, q, k, first)
+		p := pgtest.Explain(t, ctx, db, pgtest.CustomPlan, func(ctx context.Context, tx pg.Tx) (err error) {
+			found, err = store.Conflicts(ctx, tx, k, first)
 			return err
 		})
-		if most := 300.0 * 10; p.read > most || strings.Contains(p.text, "Seq Scan") { // nine days of 300 bookings, and a few longer ones
-			t.Errorf("%s: reads %v bookings:\n%s", name, p.read, p.text)
+		if most := 300.0 * 10; p.Read("bookings") > most || strings.Contains(p.String(), "Seq Scan") { // nine days of 300 bookings, and a few longer ones
+			t.Errorf("%s: reads %v bookings:\n%s", name, p.Read("bookings"), p)
 		}
 		rows, err := conn.Query(t.Context(), `select id from bookings where tenant_id = $1 and unit_id is not null and status in ('pending', 'confirmed')
 			and starts_at < $2 and ends_at > $3 and ($4::uuid[] is null or unit_id = any($4)) order by starts_at, id limit 100`, c.Tenant, k.EndsAt, k.StartsAt, units)

@@ -2,12 +2,9 @@ package store_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/pg"
@@ -71,35 +68,23 @@ func TestDueReadsNoFutureHold(t *testing.T) {
 			run = func(fn func(context.Context, pg.Tx) error) error { return db.App.Tx(frozen, fn) }
 			args = []any{pg.Args{"real": now, "at": time.Time{}, "id": [16]byte{}, "limit": 100}}
 		}
-		text := planOf(t, run, sql, args...)
-		if strings.Contains(text, "Seq Scan on bookings") || !strings.Contains(text, "bookings_due") || strings.Contains(text, "Rows Removed by Index Recheck") {
-			t.Errorf("%s:\n%s", name, text)
-		}
-		for line := range strings.Lines(text) {
-			var removed int
-			if _, err := fmt.Sscanf(strings.TrimSpace(line), "Rows Removed by Filter: %d", &removed); err == nil && removed > 20 {
-				t.Errorf("%s throws %d rows away:\n%s", name, removed, text)
+		err := run(func(ctx context.Context, tx pg.Tx) error {
+			plan := pgtest.NewExplained(t, tx)
+			rows, err := plan.Query(ctx, sql, args...)
+			if err != nil {
+				return err
 			}
-		}
-	}
-}
-
-func planOf(t *testing.T, run func(func(context.Context, pg.Tx) error) error, sql string, args ...any) string {
-	t.Helper()
-	var text string
-	err := run(func(ctx context.Context, tx pg.Tx) error {
-		rows, err := tx.Query(ctx, `explain (analyze) `+sql, args...)
+			rows.Close()
+			if !strings.Contains(plan.String(), "bookings_due") || strings.Contains(plan.String(), "Seq Scan on bookings") ||
+				strings.Contains(plan.String(), "Rows Removed by Index Recheck") || plan.Removed() > 20 {
+				t.Errorf("%s:\n%s", name, plan)
+			}
+			return nil
+		})
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
-		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		text = strings.Join(lines, "\n")
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	return text
 }
 
 // TestWorkerSeesHoldsOnly checks that the worker finds due holds, sees no other data of a booking, and writes nothing.

@@ -1,16 +1,12 @@
 package store_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/civil"
-	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/store"
@@ -33,15 +29,7 @@ func TestPlanOfACalendar(t *testing.T) {
 		},
 	} {
 		sql, args := store.CalendarSQL(r)
-		var plan string
-		err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-			lines, err := pg.Many(ctx, tx, pgx.RowTo[string], `explain (analyze, timing off) `+sql, args)
-			plan = strings.Join(lines, "\n")
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := explain(t, db, ctx, sql, args).String()
 		want := "bookings_day"
 		if !r.Unit.IsZero() {
 			want = "bookings_unit_day"

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -85,16 +84,16 @@ func TestPlans(t *testing.T) {
 			requests = append(requests, page.Request{Limit: 25, Updated: true})
 		}
 		for _, r := range requests {
-			plan, found := explainBookings(t, db.App, ctx, f, r)
-			if strings.Contains(plan.text, "Seq Scan") {
-				t.Errorf("%s reads all rows:\n%s", name, plan.text)
+			plan, found := explainBookings(t, db, ctx, f, r)
+			if strings.Contains(plan.String(), "Seq Scan") {
+				t.Errorf("%s reads all rows:\n%s", name, plan)
 			}
 			most := float64(stored) / 240 // as many rows as the filter itself selects
 			if name == "old pair" {
 				most = float64(2*page.WalkLookups + stored/2 + 2) // the rows that are checked, counted, and all matches
 			}
-			if plan.read > most {
-				t.Errorf("%s reads %v rows of %d:\n%s", name, plan.read, stored, plan.text)
+			if plan.Read("bookings") > most {
+				t.Errorf("%s reads %v rows of %d:\n%s", name, plan.Read("bookings"), stored, plan)
 			}
 			if want := expected(t, ctx, conn, f, r); !slices.Equal(found, want) {
 				t.Errorf("%s: found %v\nwant %v", name, found, want)
@@ -124,9 +123,9 @@ func TestPlanOfDays(t *testing.T) {
 		"day, state": {From: &day, To: &day, Status: []domain.Status{domain.Pending, domain.Completed}, Now: now},
 	} {
 		for _, r := range []page.Request{{Limit: 100}, {Limit: 100, After: &page.Position{At: now.AddDate(2, 0, 0), ID: [16]byte{1}}}} {
-			plan, found := explainBookings(t, db.App, ctx, f, r)
-			if most := float64(stored) / 365 * 20; plan.read > most || strings.Contains(plan.text, "Seq Scan") { // a day has a 365th, the nights and the list read it several times
-				t.Errorf("%s reads %v rows of %d:\n%s", name, plan.read, stored, plan.text)
+			plan, found := explainBookings(t, db, ctx, f, r)
+			if most := float64(stored) / 365 * 20; plan.Read("bookings") > most || strings.Contains(plan.String(), "Seq Scan") { // a day has a 365th, the nights and the list read it several times
+				t.Errorf("%s reads %v rows of %d:\n%s", name, plan.Read("bookings"), stored, plan)
 			}
 			rows, err := conn.Query(t.Context(), `select number from bookings b where (b.event_day = $1 or b.event_day < $1 and b.ends_at at time zone b.timezone > $1)
 				and (cardinality($2::text[]) is null or b.status = any($2) and (b.status <> 'pending' or b.hold_expires_at > $3)) order by created_at desc, id desc limit 100`,
@@ -151,12 +150,12 @@ func TestPlanOfBookingIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, after := range map[string]*page.Position{"first": nil, "next": {At: time.Now()}} {
-		plan := explainAs(t, db.App, ctx, func(ctx context.Context, q pg.Q) error {
-			_, err := store.BookingIDs(ctx, q, customer, page.Request{Limit: 25, After: after})
+		plan := pgtest.Explain(t, ctx, db, pgtest.CustomPlan, func(ctx context.Context, tx pg.Tx) error {
+			_, err := store.BookingIDs(ctx, tx, customer, page.Request{Limit: 25, After: after})
 			return err
 		})
-		if plan.read > 30 || !strings.Contains(plan.text, "bookings_customer") {
-			t.Errorf("%s page: %v rows are read\n%s", name, plan.read, plan.text)
+		if plan.Read("bookings") > 30 || !strings.Contains(plan.String(), "bookings_customer") {
+			t.Errorf("%s page: %v rows are read\n%s", name, plan.Read("bookings"), plan)
 		}
 	}
 }
@@ -200,9 +199,9 @@ func TestClaimsPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for units, ids := range map[float64][]domain.UnitID{1: {unit}, 100: all} {
-		plan := explain(t, db.App, ctx, store.ClaimsSQL, pg.Args{"from": from, "to": from.AddDate(0, 0, 1), "units": ids, "now": from, "limit": availability.MaxClaims + 1})
-		if plan.claims != 13*units || plan.read != 13*units {
-			t.Errorf("of %v units %v claims and %v bookings are read, want 13 of each unit:\n%s", units, plan.claims, plan.read, plan.text)
+		plan := explain(t, db, ctx, store.ClaimsSQL, pg.Args{"from": from, "to": from.AddDate(0, 0, 1), "units": ids, "now": from, "limit": availability.MaxClaims + 1})
+		if plan.Read("unit_claims") != 13*units || plan.Read("bookings") != 13*units {
+			t.Errorf("of %v units %v claims and %v bookings are read, want 13 of each unit:\n%s", units, plan.Read("unit_claims"), plan.Read("bookings"), plan)
 		}
 	}
 }
@@ -230,19 +229,19 @@ func TestSessionsPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	from := time.Date(2020, 1, 15, 0, 30, 0, 0, time.UTC)
-	p := explain(t, db.App, ctx, store.ClaimsSQL, pg.Args{
+	p := explain(t, db, ctx, store.ClaimsSQL, pg.Args{
 		"from": from, "to": from.AddDate(0, 0, 1), "units": []domain.UnitID{unit}, "now": from, "limit": availability.MaxClaims + 1,
 	})
-	if p.claims != 13 || p.read != 13 || !strings.Contains(p.text, "bookings_session") {
-		t.Errorf("%v claims and %v bookings are read, want 13 sessions with one pending booking each:\n%s", p.claims, p.read, p.text)
+	if p.Read("unit_claims") != 13 || p.Read("bookings") != 13 || !strings.Contains(p.String(), "bookings_session") {
+		t.Errorf("%v claims and %v bookings are read, want 13 sessions with one pending booking each:\n%s", p.Read("unit_claims"), p.Read("bookings"), p)
 	}
-	p = explain(t, db.App, ctx, store.SessionSQL, pg.Args{"unit": unit, "from": from})
-	if p.claims > 2 { // the row, and once more to lock it
-		t.Errorf("%v claims are read for a session:\n%s", p.claims, p.text)
+	p = explain(t, db, ctx, store.SessionSQL, pg.Args{"unit": unit, "from": from})
+	if p.Read("unit_claims") > 2 { // the row, and once more to lock it
+		t.Errorf("%v claims are read for a session:\n%s", p.Read("unit_claims"), p)
 	}
-	p = explain(t, db.App, ctx, store.ClaimedSQL, pg.Args{"unit": unit, "now": from.AddDate(2, 0, 0)})
-	if p.claims > 200 {
-		t.Errorf("%v claims are read for the later ones:\n%s", p.claims, p.text)
+	p = explain(t, db, ctx, store.ClaimedSQL, pg.Args{"unit": unit, "now": from.AddDate(2, 0, 0)})
+	if p.Read("unit_claims") > 200 {
+		t.Errorf("%v claims are read for the later ones:\n%s", p.Read("unit_claims"), p)
 	}
 }
 
@@ -278,9 +277,9 @@ func TestLinksPlan(t *testing.T) {
 		"lead":  {store.OfLeadSQL, pg.Args{"lead": lead}, 1, 2},
 		"paid":  {store.PaidSQL, pg.Args{"booking": booking, "currency": "USD"}, 0, 2},
 	} {
-		plan := explain(t, db.App, ctx, tc.sql, tc.args)
-		if plan.read != tc.read || plan.bills != tc.invoices || strings.Contains(plan.text, "Seq Scan") {
-			t.Errorf("%s reads %v bookings and %v invoices or payments:\n%s", name, plan.read, plan.bills, plan.text)
+		plan := explain(t, db, ctx, tc.sql, tc.args)
+		if plan.Read("bookings") != tc.read || plan.Read(billed...) != tc.invoices || strings.Contains(plan.String(), "Seq Scan") {
+			t.Errorf("%s reads %v bookings and %v invoices or payments:\n%s", name, plan.Read("bookings"), plan.Read(billed...), plan)
 		}
 	}
 	if _, err := conn.Exec(t.Context(), `insert into booking_payments (tenant_id, livemode, payment_id, booking_id, invoice_id, amount, currency)
@@ -288,32 +287,23 @@ func TestLinksPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, after := range map[string]*page.Position{"first": nil, "next": {At: time.Now().AddDate(1, 0, 0)}} {
-		rows, queries := page.Rows[domain.BookingPayment]{}, 0
-		plan := explainAs(t, db.App, ctx, func(ctx context.Context, q pg.Q) (err error) {
-			rows, err = store.Payments(ctx, counted{q, &queries}, booking, page.Request{Limit: 25, After: after})
+		var rows page.Rows[domain.BookingPayment]
+		plan := pgtest.Explain(t, ctx, db, pgtest.CustomPlan, func(ctx context.Context, tx pg.Tx) (err error) {
+			rows, err = store.Payments(ctx, tx, booking, page.Request{Limit: 25, After: after})
 			return err
 		})
-		if len(rows.Items) != 25 || !rows.More || queries != 1 || plan.read != 1 || plan.bills != 26 || !strings.Contains(plan.text, "booking_payments_listed") {
-			t.Errorf("the %s page of %d payments, by %d queries, reads %v payments:\n%s", name, len(rows.Items), queries, plan.bills, plan.text)
+		if len(rows.Items) != 25 || !rows.More || plan.Statements() != 1 || plan.Read("bookings") != 1 || plan.Read(billed...) != 26 || !strings.Contains(plan.String(), "booking_payments_listed") {
+			t.Errorf("the %s page of %d payments, by %d queries, reads %v payments:\n%s", name, len(rows.Items), plan.Statements(), plan.Read(billed...), plan)
 		}
 	}
-	plan, _ := explainBookings(t, db.App, ctx, store.BookingFilter{}, page.Request{Limit: 25})
-	if plan.bills != 52 { // the 25 and one more, which shows whether others follow
-		t.Errorf("a page reads %v invoices:\n%s", plan.bills, plan.text)
+	plan, _ := explainBookings(t, db, ctx, store.BookingFilter{}, page.Request{Limit: 25})
+	if plan.Read(billed...) != 52 { // the 25 and one more, which shows whether others follow
+		t.Errorf("a page reads %v invoices:\n%s", plan.Read(billed...), plan)
 	}
 }
 
-// counted is a Q that counts its queries.
-type counted struct {
-	pg.Q
-	n *int
-}
-
-// Query implements pg.Q.
-func (c counted) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	*c.n++
-	return c.Q.Query(ctx, sql, args...)
-}
+// billed are the tables with the invoices and payments of bookings.
+var billed = []string{"booking_invoices", "booking_payments"}
 
 // filled returns a database with the rows that the statements write for a tenant in live mode, the context of its caller, and a
 // connection of the owner.
@@ -376,111 +366,25 @@ func owner(t testing.TB, db *pgtest.DB) *pgx.Conn {
 	return conn
 }
 
-type plan struct {
-	text   string
-	read   float64 // rows read of bookings
-	claims float64 // rows read of unit_claims
-	bills  float64 // rows read of booking_invoices and booking_payments
-}
-
-type node struct {
-	Relation string  `json:"Relation Name"`
-	Rows     float64 `json:"Actual Rows"`
-	Loops    float64 `json:"Actual Loops"`
-	Removed  float64 `json:"Rows Removed by Filter"`
-	Recheck  float64 `json:"Rows Removed by Index Recheck"`
-	Plans    []node
-}
-
-func (n node) read(table string) float64 {
-	sum := 0.0
-	if n.Relation == table {
-		sum = (n.Rows + n.Removed + n.Recheck) * n.Loops
-	}
-	for _, child := range n.Plans {
-		sum += child.read(table)
-	}
-	return sum
-}
-
-// explained is a Q that adds up the plans of its queries.
-type explained struct {
-	tx      pg.Tx
-	generic bool // plans are made without the arguments
-	plan
-}
-
-func (e *explained) explain(ctx context.Context, format, sql string, args []any) (pgx.Rows, error) {
-	if e.generic {
-		return unseen(ctx, e.tx, format, sql, args[0])
-	}
-	return e.tx.Query(ctx, `explain (`+format+`) `+sql, args...)
-}
-
-// Query implements pg.Q.
-func (e *explained) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	rows, err := e.explain(ctx, `analyze, format json`, sql, args)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[[]byte])
-	if err != nil {
-		return nil, err
-	}
-	var tree []struct{ Plan node }
-	if err := json.Unmarshal(raw, &tree); err != nil {
-		return nil, err
-	}
-	e.read += tree[0].Plan.read("bookings")
-	e.claims += tree[0].Plan.read("unit_claims")
-	e.bills += tree[0].Plan.read("booking_invoices") + tree[0].Plan.read("booking_payments")
-	if rows, err = e.explain(ctx, `analyze`, sql, args); err != nil {
-		return nil, err
-	}
-	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, err
-	}
-	e.text += strings.Join(lines, "\n") + "\n\n"
-	return e.tx.Query(ctx, sql, args...)
-}
-
-func explainBookings(t *testing.T, db *pg.DB, ctx context.Context, f store.BookingFilter, r page.Request) (p plan, numbers []string) {
+func explainBookings(t *testing.T, db *pgtest.DB, ctx context.Context, f store.BookingFilter, r page.Request) (plan *pgtest.Plan, numbers []string) {
 	t.Helper()
-	e := explainAs(t, db, ctx, func(ctx context.Context, q pg.Q) error {
-		list, err := store.Bookings(ctx, q, f, r)
+	plan = pgtest.Explain(t, ctx, db, pgtest.CustomPlan, func(ctx context.Context, tx pg.Tx) error {
+		list, err := store.Bookings(ctx, tx, f, r)
 		for _, b := range list.Items {
 			numbers = append(numbers, b.Number)
 		}
 		return err
 	})
-	return e, numbers
+	return plan, numbers
 }
 
-func explain(t *testing.T, db *pg.DB, ctx context.Context, sql string, args pg.Args) plan {
+func explain(t *testing.T, db *pgtest.DB, ctx context.Context, sql string, args pg.Args) *pgtest.Plan {
 	t.Helper()
-	return explainAs(t, db, ctx, func(ctx context.Context, q pg.Q) error {
-		rows, err := q.Query(ctx, sql, args)
+	return pgtest.Explain(t, ctx, db, pgtest.CustomPlan, func(ctx context.Context, tx pg.Tx) error {
+		rows, err := tx.Query(ctx, sql, args)
 		if err == nil {
 			rows.Close()
 		}
 		return err
 	})
-}
-
-// explainAs returns the plans of the queries in read, as the app role gets them.
-func explainAs(t *testing.T, db *pg.DB, ctx context.Context, read func(context.Context, pg.Q) error) plan {
-	t.Helper()
-	e := &explained{}
-	err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		*e = explained{tx: tx}
-		if _, err := tx.Exec(ctx, `select set_config('app.settled', oldest_write()::text, true)`); err != nil {
-			return err
-		}
-		return read(ctx, e)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e.plan
 }

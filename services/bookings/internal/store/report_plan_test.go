@@ -99,68 +99,26 @@ func TestPlanOfBookingsDuring(t *testing.T) {
 		"after all":          {store.CalendarFilter{Days: reportDays(t, "2031-12-10", 7)}, 0},
 		"months of the past": {store.CalendarFilter{Days: reportDays(t, "2029-01-01", 62)}, float64(stored)/200 + 5}, // the bookings of 100 days
 	} {
-		for mode, generic := range map[string]bool{"custom": false, "generic": true} {
+		for _, mode := range pgtest.PlanModes {
 			tc.f.Now = time.Date(2029, 1, 1, 0, 0, 0, 0, time.UTC)
 			var found []string
-			queries := 0
-			read := func(ctx context.Context, q pg.Q) error {
-				list, err := store.BookingsDuring(ctx, counted{q, &queries}, tc.f)
+			plan := pgtest.Explain(t, ctx, db, mode, func(ctx context.Context, tx pg.Tx) error {
+				list, err := store.BookingsDuring(ctx, tx, tc.f)
 				for _, b := range list.Items {
 					found = append(found, b.Number)
 				}
 				return err
-			}
-			plan := explainAs(t, db.App, ctx, func(ctx context.Context, q pg.Q) error {
-				q.(*explained).generic = generic
-				return read(ctx, q)
 			})
-			if queries != 1 {
-				t.Errorf("%s: %d queries", name, queries)
+			if plan.Statements() != 1 {
+				t.Errorf("%s: %d queries", name, plan.Statements())
 			}
-			if plan.read > tc.most || strings.Contains(plan.text, "Seq Scan") {
-				t.Errorf("%s, %s: %v of %d bookings are read, at most %v are to be\n%s", name, mode, plan.read, stored, tc.most, plan.text)
+			if plan.Read("bookings") > tc.most || strings.Contains(plan.String(), "Seq Scan") {
+				t.Errorf("%s, %s: %v of %d bookings are read, at most %v are to be\n%s", name, mode, plan.Read("bookings"), stored, tc.most, plan)
 			}
 			if want := bookingsOfDays(t, conn, tc.f); !slices.Equal(found, want) || tc.most > 1000 && len(found) == 0 {
 				t.Errorf("%s, %s: found %d bookings, want %d", name, mode, len(found), len(want))
 			}
 		}
-	}
-}
-
-// unseen explains a plan that was created without the arguments, as happens to a prepared statement over time.
-func unseen(ctx context.Context, tx pg.Tx, format, sql string, args any) (pgx.Rows, error) {
-	sql, values, err := args.(pgx.QueryRewriter).RewriteQuery(ctx, nil, sql, nil)
-	if err != nil {
-		return nil, err
-	}
-	name := `p` + strings.ToLower(ids.New[ids.RequestPrefix]().String())
-	texts := make([]string, len(values))
-	for i, v := range values {
-		texts[i] = literal(v)
-	}
-	if _, err := tx.Exec(ctx, `set local plan_cache_mode = force_generic_plan`); err != nil {
-		return nil, err
-	}
-	if _, err := tx.Exec(ctx, `prepare `+name+` as `+sql); err != nil {
-		return nil, err
-	}
-	return tx.Query(ctx, fmt.Sprintf(`explain (%s) execute %s (%s)`, format, name, strings.Join(texts, ", ")))
-}
-
-func literal(a any) string {
-	switch v := a.(type) {
-	case time.Time:
-		return "'" + v.Format(time.RFC3339Nano) + "'"
-	case interface{ UUID() [16]byte }:
-		return fmt.Sprintf("'%x'", v.UUID())
-	case []domain.UnitID:
-		list := make([]string, len(v))
-		for i, id := range v {
-			list[i] = fmt.Sprintf("%x", id.UUID())
-		}
-		return "'{" + strings.Join(list, ",") + "}'"
-	default:
-		return fmt.Sprint(v)
 	}
 }
 
@@ -193,16 +151,14 @@ func TestPlanOfBookedDuring(t *testing.T) {
 		"after all":          {reportDays(t, "2031-12-10", 92), 0},
 		"months of the past": {reportDays(t, "2029-01-01", 92), float64(stored)/200 + 5},
 	} {
-		for mode, generic := range map[string]bool{"custom": false, "generic": true} {
+		for _, mode := range pgtest.PlanModes {
 			var found []report.Booked
-			queries := 0
-			plan := explainAs(t, db.App, ctx, func(ctx context.Context, q pg.Q) (err error) {
-				q.(*explained).generic = generic
-				found, err = store.BookedDuring(ctx, counted{q, &queries}, tc.days, time.Now())
+			plan := pgtest.Explain(t, ctx, db, mode, func(ctx context.Context, tx pg.Tx) (err error) {
+				found, err = store.BookedDuring(ctx, tx, tc.days, time.Now())
 				return err
 			})
-			if plan.read > tc.most || queries != 1 || strings.Contains(plan.text, "Seq Scan") {
-				t.Errorf("%s, %s: %v of %d bookings are read, at most %v are to be\n%s", name, mode, plan.read, stored, tc.most, plan.text)
+			if plan.Read("bookings") > tc.most || plan.Statements() != 1 || strings.Contains(plan.String(), "Seq Scan") {
+				t.Errorf("%s, %s: %v of %d bookings are read, at most %v are to be\n%s", name, mode, plan.Read("bookings"), stored, tc.most, plan)
 			}
 			var want int
 			err := conn.QueryRow(t.Context(), `select count(*) from bookings where status <> 'cancelled' and (event_day between $1 and $2
@@ -233,28 +189,22 @@ func TestPlanOfDueBookings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for mode, generic := range map[string]bool{"custom": false, "generic": true} {
+	for _, mode := range pgtest.PlanModes {
 		var holds, unpaid []report.Booking
-		read := func(f func(pg.Q) error) plan {
-			return explainAs(t, db.App, ctx, func(_ context.Context, q pg.Q) error {
-				q.(*explained).generic = generic
-				return f(q)
-			})
-		}
-		byEnd := read(func(q pg.Q) (err error) {
-			holds, err = store.HoldsUntil(ctx, q, now, now.Add(report.SoonOver))
+		byEnd := pgtest.Explain(t, ctx, db, mode, func(ctx context.Context, tx pg.Tx) (err error) {
+			holds, err = store.HoldsUntil(ctx, tx, now, now.Add(report.SoonOver))
 			return err
 		})
-		if len(holds) != report.MaxDue || byEnd.read > report.MaxDue {
-			t.Errorf("%s: %d holds, %v bookings are read\n%s", mode, len(holds), byEnd.read, byEnd.text)
+		if len(holds) != report.MaxDue || byEnd.Read("bookings") > report.MaxDue {
+			t.Errorf("%s: %d holds, %v bookings are read\n%s", mode, len(holds), byEnd.Read("bookings"), byEnd)
 		}
-		byDay := read(func(q pg.Q) (err error) {
-			unpaid, err = store.UnpaidDeposits(ctx, q, civil.DateOf(now), now)
+		byDay := pgtest.Explain(t, ctx, db, mode, func(ctx context.Context, tx pg.Tx) (err error) {
+			unpaid, err = store.UnpaidDeposits(ctx, tx, civil.DateOf(now), now)
 			return err
 		})
 		most := min(report.MaxSearched, stored/3) + stored/600 + 10 // the next bookings, and those that last longer than 64 days
-		if len(unpaid) != 0 || byDay.read > float64(most) || strings.Contains(byDay.text, "Seq Scan") {
-			t.Errorf("%s: %d unpaid deposits, %v of %d bookings are read\n%s", mode, len(unpaid), byDay.read, stored, byDay.text)
+		if len(unpaid) != 0 || byDay.Read("bookings") > float64(most) || strings.Contains(byDay.String(), "Seq Scan") {
+			t.Errorf("%s: %d unpaid deposits, %v of %d bookings are read\n%s", mode, len(unpaid), byDay.Read("bookings"), stored, byDay)
 		}
 	}
 }

@@ -18,22 +18,6 @@ import (
 	"holdfast.dev/services/bookings/migrations"
 )
 
-// planned is a reader that also records the plan of each statement.
-type planned struct {
-	pg.Q
-
-	plan *strings.Builder
-}
-
-func (p planned) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	lines, err := pg.Many(ctx, p.Q, pgx.RowTo[string], "explain (costs off) "+sql, args...)
-	p.plan.WriteString(strings.Join(lines, "\n"))
-	if err != nil {
-		return nil, err
-	}
-	return p.Q.Query(ctx, sql, args...)
-}
-
 // The bookings of a day are those between its first and its last microsecond, for each tenant and mode, in any status. They are counted
 // by an index, however many bookings other days have.
 func TestBookingsCreated(t *testing.T) {
@@ -68,10 +52,13 @@ func TestBookingsCreated(t *testing.T) {
 	for i, ctx := range []context.Context{
 		pgtest.CtxOf(t, tenants[0], caller.Live), pgtest.CtxOf(t, tenants[0], caller.Test), pgtest.CtxOf(t, tenants[1], caller.Live), pgtest.CtxOf(t, tenants[1], caller.Test),
 	} {
-		plan := &strings.Builder{}
-		n, err := store.BookingsCreated(ctx, planned{db.App.Read(ctx), plan}, from, from.AddDate(0, 0, 1))
-		if err != nil || n != int64(2*(i+1)) {
-			t.Errorf("%d bookings, want %d, %v", n, 2*(i+1), err)
+		n := int64(0)
+		plan := pgtest.Explain(t, ctx, db, pgtest.CustomPlan, func(ctx context.Context, tx pg.Tx) (err error) {
+			n, err = store.BookingsCreated(ctx, tx, from, from.AddDate(0, 0, 1))
+			return err
+		})
+		if n != int64(2*(i+1)) {
+			t.Errorf("%d bookings, want %d", n, 2*(i+1))
 		}
 		if !strings.Contains(plan.String(), "bookings_created") || strings.Contains(plan.String(), "Seq Scan") || !strings.Contains(plan.String(), "created_at >= ") {
 			t.Errorf("%s", plan)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/peer"
@@ -11,6 +12,9 @@ import (
 
 	"holdfast.dev/services/customers/internal/domain"
 )
+
+// refundWithin is how long to wait for payments, which waits for the payment gateway. Then the refund is pending.
+const refundWithin = 5 * time.Second
 
 // Payments calls the payments service on behalf of the caller in the context. It implements app.PaymentService.
 type Payments struct{ Client *peer.Client }
@@ -23,7 +27,7 @@ func (p *Payments) RefundNote(ctx context.Context, n domain.CreditNote) (domain.
 	for _, part := range n.Parts {
 		in.Parts = append(in.Parts, internalapi.CreditNoteRefundPartCreate{PaymentIntentID: part.Charge, Amount: part.Amount})
 	}
-	err := p.Client.Do(ctx, http.MethodPost, "/internal/v1/credit-note-refunds", in, &got)
+	err := p.Client.Do(ctx, http.MethodPost, "/internal/v1/credit-note-refunds", in, &got, peer.Within(refundWithin))
 	var refused *apperr.Error
 	if errors.As(err, &refused) && (refused.Code == "nothing_to_refund" || refused.Kind == apperr.Invalid) {
 		return domain.NoteRefund{}, &domain.RefusedRefundError{Err: err}

@@ -78,19 +78,19 @@ func TestMoneyOfABookingUsesItsIndexes(t *testing.T) {
 			return int(received), err
 		}, 60, []string{"invoices_pkey", "charges_booking"}},
 	} {
-		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+		for _, mode := range pgtest.PlanModes {
 			got := 0
-			plan := explainRead(t, db.App, pgtest.CtxOf(t, tenant, caller.Test), mode, func(ctx context.Context, q pg.Q) (err error) {
-				got, err = tc.read(ctx, q)
+			plan := pgtest.Explain(t, pgtest.CtxOf(t, tenant, caller.Test), db, mode, func(ctx context.Context, tx pg.Tx) (err error) {
+				got, err = tc.read(ctx, tx)
 				return err
 			})
 			for _, index := range tc.by {
-				if !strings.Contains(plan, index) {
+				if !strings.Contains(plan.String(), index) {
 					t.Errorf("%s, %s: want %s\n%s", name, mode, index, plan)
 				}
 			}
-			if got != tc.want || strings.Contains(plan, "Seq Scan") || largest(plan) > 40 {
-				t.Errorf("%s, %s: found %d, want %d; a step gave %d rows\n%s", name, mode, got, tc.want, largest(plan), plan)
+			if got != tc.want || strings.Contains(plan.String(), "Seq Scan") || plan.Largest() > 40 {
+				t.Errorf("%s, %s: found %d, want %d; a step gave %d rows\n%s", name, mode, got, tc.want, int(plan.Largest()), plan)
 			}
 		}
 	}

@@ -85,14 +85,14 @@ func TestCreditNotesUseTheirIndexes(t *testing.T) {
 			return len(b.Deducted), err
 		}, 20, "quotes_booking"},
 	} {
-		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+		for _, mode := range pgtest.PlanModes {
 			got := 0
-			plan := explainRead(t, db.App, pgtest.CtxOf(t, tenant, caller.Test), mode, func(ctx context.Context, q pg.Q) (err error) {
-				got, err = tc.read(ctx, q)
+			plan := pgtest.Explain(t, pgtest.CtxOf(t, tenant, caller.Test), db, mode, func(ctx context.Context, tx pg.Tx) (err error) {
+				got, err = tc.read(ctx, tx)
 				return err
 			})
-			if got != tc.want || !strings.Contains(plan, tc.index) || strings.Contains(plan, "Seq Scan") || largest(plan) > page.DefaultLimit+1 {
-				t.Errorf("%s, %s: found %d, want %d by %s; a step gave %d rows\n%s", name, mode, got, tc.want, tc.index, largest(plan), plan)
+			if got != tc.want || !strings.Contains(plan.String(), tc.index) || strings.Contains(plan.String(), "Seq Scan") || int(plan.Largest()) > page.DefaultLimit+1 {
+				t.Errorf("%s, %s: found %d, want %d by %s; a step gave %d rows\n%s", name, mode, got, tc.want, tc.index, int(plan.Largest()), plan)
 			}
 		}
 	}

@@ -3,9 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,63 +23,6 @@ import (
 
 // perTenant is large enough that reading a whole tenant shows in a plan.
 const perTenant = 20_000
-
-// explained is a Q that records the plan of each query, as the app role gets it, with its rows.
-type explained struct {
-	tx   pg.Tx
-	plan string
-}
-
-// Query implements pg.Q. It prepares the statement as the pool does, so that the plan can be one created without the arguments.
-func (e *explained) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	sql, args, err := args[0].(pgx.QueryRewriter).RewriteQuery(ctx, nil, sql, nil)
-	if err != nil {
-		return nil, err
-	}
-	literals := make([]string, len(args))
-	for i, a := range args {
-		literals[i] = literal(a)
-	}
-	if _, err = e.tx.Exec(ctx, `prepare p as `+sql); err != nil {
-		return nil, err
-	}
-	execute := `execute p`
-	if len(args) > 0 {
-		execute += `(` + strings.Join(literals, ", ") + `)`
-	}
-	rows, err := e.tx.Query(ctx, `explain (analyze, costs off, timing off, summary off) `+execute)
-	if err != nil {
-		return nil, err
-	}
-	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, err
-	}
-	e.plan += strings.Join(lines, "\n") + "\n\n"
-	if _, err = e.tx.Exec(ctx, `deallocate p`); err != nil {
-		return nil, err
-	}
-	return e.tx.Query(ctx, sql, args...)
-}
-
-func literal(a any) string {
-	switch v := a.(type) {
-	case time.Time:
-		return "'" + v.Format(time.RFC3339Nano) + "'"
-	case *time.Time:
-		return literal(*v)
-	case interface{ UUID() [16]byte }:
-		return literal(v.UUID())
-	case [16]byte:
-		return fmt.Sprintf("'%x'", v)
-	case []int64:
-		return "'{" + strings.Trim(strings.ReplaceAll(fmt.Sprint(v), " ", ","), "[]") + "}'"
-	case string:
-		return "'" + strings.ReplaceAll(v, "'", "''") + "'"
-	default:
-		return fmt.Sprint(v)
-	}
-}
 
 // fill adds many customers to the tenant. Every hundredth has a rare word, pair, e-mail and phone.
 func fill(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
@@ -103,31 +44,6 @@ func fill(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
 			t.Fatal(err)
 		}
 	}
-}
-
-var (
-	removed = regexp.MustCompile(`Rows Removed by Filter: (\d+)`)
-	given   = regexp.MustCompile(`actual rows=(\d+)(?:\.\d+)? loops=(\d+)`)
-)
-
-func sum(what *regexp.Regexp, plan string) int {
-	total := 0
-	for _, m := range what.FindAllStringSubmatch(plan, -1) {
-		n, _ := strconv.Atoi(m[1])
-		total += n
-	}
-	return total
-}
-
-// largest returns the largest number of rows that a step of a plan returned.
-func largest(plan string) int {
-	most := 0
-	for _, m := range given.FindAllStringSubmatch(plan, -1) {
-		rows, _ := strconv.Atoi(m[1])
-		loops, _ := strconv.Atoi(m[2])
-		most = max(most, rows*loops)
-	}
-	return most
 }
 
 // expected returns the page that a scan of all customers finds.
@@ -227,16 +143,16 @@ func TestListsUseTheirIndexes(t *testing.T) {
 		"word and sync":    {filter: store.CustomerFilter{Search: "f77"}, req: page.Request{Updated: true}, index: "customer_words_pkey"},
 		"email and a pair": {filter: store.CustomerFilter{Email: new("e77@b.co"), Metadata: map[string]string{"order": "f77"}}, index: "customer_metadata_pkey"},
 	} {
-		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
-			plan, got := explain(t, db.App, pgtest.CtxOf(t, tenant, caller.Test), mode, tc.filter, tc.req)
+		for _, mode := range pgtest.PlanModes {
+			plan, got := explain(t, db, pgtest.CtxOf(t, tenant, caller.Test), mode, tc.filter, tc.req)
 			allowed, most := perTenant/100, 2*page.RareMatches
 			if tc.far {
 				allowed, most = 2*page.WalkLookups, 2*perTenant
 			}
-			if n := sum(removed, plan); !strings.Contains(plan, tc.index) || strings.Contains(plan, "Seq Scan") || n > allowed {
+			if n := int(plan.Removed()); !strings.Contains(plan.String(), tc.index) || strings.Contains(plan.String(), "Seq Scan") || n > allowed {
 				t.Errorf("%s, %s: want %s and few dropped rows, got %d dropped\n%s", name, mode, tc.index, n, plan)
 			}
-			if n := largest(plan); n > most {
+			if n := int(plan.Largest()); n > most {
 				t.Errorf("%s, %s: a step of the plan gave %d rows\n%s", name, mode, n, plan)
 			}
 			if want := expected(t, conn, tenant, tc.filter, tc.req); !slices.Equal(got, want) {
@@ -269,27 +185,27 @@ func TestCustomersByPhoneAreBounded(t *testing.T) {
 		}
 	}
 	for phone, want := range map[string]int{"0123456789": 11, "+1 555 000-077": 1, "+49 99 99999": 0, "none": 0} {
-		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+		for _, mode := range pgtest.PlanModes {
 			var found []domain.Customer
-			plan := explainRead(t, db.App, pgtest.CtxOf(t, tenant, caller.Test), mode, func(ctx context.Context, q pg.Q) (err error) {
-				found, err = store.CustomersByPhone(ctx, q, phone, 11)
+			plan := pgtest.Explain(t, pgtest.CtxOf(t, tenant, caller.Test), db, mode, func(ctx context.Context, tx pg.Tx) (err error) {
+				found, err = store.CustomersByPhone(ctx, tx, phone, 11)
 				return err
 			})
 			if len(found) != want {
 				t.Errorf("%s, %s: %d customers, want %d", phone, mode, len(found), want)
 			}
-			if n := largest(plan); n > 60 || strings.Contains(plan, "Seq Scan") || phone != "none" && !strings.Contains(plan, "customer_words_pkey") {
+			if n := int(plan.Largest()); n > 60 || strings.Contains(plan.String(), "Seq Scan") || phone != "none" && !strings.Contains(plan.String(), "customer_words_pkey") {
 				t.Errorf("%s, %s: a step of the plan gave %d rows\n%s", phone, mode, n, plan)
 			}
 		}
 	}
 }
 
-func explain(t *testing.T, db *pg.DB, ctx context.Context, mode string, f store.CustomerFilter, r page.Request) (plan string, found []domain.CustomerID) {
+func explain(t *testing.T, db *pgtest.DB, ctx context.Context, mode pgtest.PlanMode, f store.CustomerFilter, r page.Request) (plan *pgtest.Plan, found []domain.CustomerID) {
 	t.Helper()
 	r.Limit = page.DefaultLimit
-	plan = explainRead(t, db, ctx, mode, func(ctx context.Context, q pg.Q) error {
-		list, err := store.Customers(ctx, q, f, r)
+	plan = pgtest.Explain(t, ctx, db, mode, func(ctx context.Context, tx pg.Tx) error {
+		list, err := store.Customers(ctx, tx, f, r)
 		for _, c := range list.Items {
 			found = append(found, c.ID)
 		}

@@ -106,16 +106,16 @@ func TestInvoiceListsUseTheirIndexes(t *testing.T) {
 		"pair":                {filter: store.InvoiceFilter{Metadata: pairs("order", "77")}, index: "invoice_metadata_pkey"},
 		"common pair":         {filter: store.InvoiceFilter{Metadata: pairs("every", "one")}, index: "invoices_created", walked: true},
 	} {
-		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
-			plan, got := explainInvoices(t, db.App, pgtest.CtxOf(t, tenant, caller.Test), mode, tc.filter, tc.req)
+		for _, mode := range pgtest.PlanModes {
+			plan, got := explainInvoices(t, db, pgtest.CtxOf(t, tenant, caller.Test), mode, tc.filter, tc.req)
 			allowed, most := manyInvoices/100, 2*page.RareMatches
 			if tc.walked {
 				most = 2 * page.WalkLookups
 			}
-			if n := sum(removed, plan); !strings.Contains(plan, tc.index) || strings.Contains(plan, "Seq Scan on invoice") || n > allowed {
+			if n := int(plan.Removed()); !strings.Contains(plan.String(), tc.index) || strings.Contains(plan.String(), "Seq Scan on invoice") || n > allowed {
 				t.Errorf("%s, %s: want %s and few dropped rows, got %d dropped\n%s", name, mode, tc.index, n, plan)
 			}
-			if n := largest(plan); n > most {
+			if n := int(plan.Largest()); n > most {
 				t.Errorf("%s, %s: a step of the plan gave %d rows\n%s", name, mode, n, plan)
 			}
 			if want := expectedInvoices(t, conn, tenant, tc.filter, tc.req); !slices.Equal(got, want) {
@@ -167,11 +167,11 @@ func expectedInvoices(t *testing.T, conn *pgx.Conn, tenant ids.Tenant, f store.I
 	return list[:min(len(list), r.Limit)] // the query requests one more
 }
 
-func explainInvoices(t *testing.T, db *pg.DB, ctx context.Context, mode string, f store.InvoiceFilter, r page.Request) (plan string, found []domain.InvoiceID) {
+func explainInvoices(t *testing.T, db *pgtest.DB, ctx context.Context, mode pgtest.PlanMode, f store.InvoiceFilter, r page.Request) (plan *pgtest.Plan, found []domain.InvoiceID) {
 	t.Helper()
 	r.Limit = page.DefaultLimit
-	plan = explainRead(t, db, ctx, mode, func(ctx context.Context, q pg.Q) error {
-		list, err := store.Invoices(ctx, q, f, r)
+	plan = pgtest.Explain(t, ctx, db, mode, func(ctx context.Context, tx pg.Tx) error {
+		list, err := store.Invoices(ctx, tx, f, r)
 		for _, v := range list.Items {
 			found = append(found, v.ID)
 		}

@@ -82,11 +82,11 @@ func expectedLeads(t *testing.T, conn *pgx.Conn, tenant ids.Tenant, f store.Lead
 	return list[:min(len(list), r.Limit)]
 }
 
-func explainLeads(t *testing.T, db *pg.DB, ctx context.Context, mode string, f store.LeadFilter, r page.Request) (plan string, found []domain.LeadID) {
+func explainLeads(t *testing.T, db *pgtest.DB, ctx context.Context, mode pgtest.PlanMode, f store.LeadFilter, r page.Request) (plan *pgtest.Plan, found []domain.LeadID) {
 	t.Helper()
 	r.Limit = page.DefaultLimit
-	plan = explainRead(t, db, ctx, mode, func(ctx context.Context, q pg.Q) error {
-		list, err := store.Leads(ctx, q, f, r)
+	plan = pgtest.Explain(t, ctx, db, mode, func(ctx context.Context, tx pg.Tx) error {
+		list, err := store.Leads(ctx, tx, f, r)
 		for _, l := range list.Items {
 			found = append(found, l.ID)
 		}
@@ -141,20 +141,20 @@ func TestListsOfLeadsUseTheirIndexes(t *testing.T) {
 		"pair":            {filter: store.LeadFilter{Metadata: map[string]string{"order": "f77"}}, index: "lead_metadata_pkey"},
 		"common pair":     {filter: store.LeadFilter{Metadata: map[string]string{"kind": "vip"}}, index: "leads_created"},
 	} {
-		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
-			plan, got := explainLeads(t, db.App, pgtest.CtxOf(t, tenant, caller.Test), mode, tc.filter, tc.req)
-			if n := sum(removed, plan); !strings.Contains(plan, tc.index) || strings.Contains(plan, "Seq Scan") || n > perTenant/100 {
+		for _, mode := range pgtest.PlanModes {
+			plan, got := explainLeads(t, db, pgtest.CtxOf(t, tenant, caller.Test), mode, tc.filter, tc.req)
+			if n := int(plan.Removed()); !strings.Contains(plan.String(), tc.index) || strings.Contains(plan.String(), "Seq Scan") || n > perTenant/100 {
 				t.Errorf("%s, %s: want %s and few dropped rows, got %d dropped\n%s", name, mode, tc.index, n, plan)
 			}
-			if n := largest(plan); n > 2*page.RareMatches {
+			if n := int(plan.Largest()); n > 2*page.RareMatches {
 				t.Errorf("%s, %s: a step of the plan gave %d rows\n%s", name, mode, n, plan)
 			}
 			if tc.filter.Person != nil {
-				plan := explainRead(t, db.App, pgtest.CtxOf(t, tenant, caller.Test), mode, func(ctx context.Context, q pg.Q) error {
-					_, err := store.LeadRows(ctx, q, *tc.filter.Person, page.Request{Limit: page.DefaultLimit, After: tc.req.After})
+				plan := pgtest.Explain(t, pgtest.CtxOf(t, tenant, caller.Test), db, mode, func(ctx context.Context, tx pg.Tx) error {
+					_, err := store.LeadRows(ctx, tx, *tc.filter.Person, page.Request{Limit: page.DefaultLimit, After: tc.req.After})
 					return err
 				})
-				if !strings.Contains(plan, tc.index) || sum(removed, plan) > 0 {
+				if !strings.Contains(plan.String(), tc.index) || plan.Removed() > 0 {
 					t.Errorf("%s, %s, the rows alone:\n%s", name, mode, plan)
 				}
 			}
@@ -207,34 +207,20 @@ func TestLookupsOfConversionsUseTheirIndexes(t *testing.T) {
 			return ignore(err, domain.ErrCustomerNotFound)
 		}},
 	} {
-		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
-			e := &explained{}
-			err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-				if _, err := tx.Exec(ctx, `select set_config('plan_cache_mode', $1, true)`, mode); err != nil {
-					return err
-				}
-				e.tx = tx
-				return tc.read(ctx, e)
-			})
-			if err != nil || !strings.Contains(e.plan, tc.index) || sum(removed, e.plan) > 10 {
-				t.Errorf("%s, %s: %v\n%s", name, mode, err, e.plan)
+		for _, mode := range pgtest.PlanModes {
+			plan := pgtest.Explain(t, ctx, db, mode, func(ctx context.Context, tx pg.Tx) error { return tc.read(ctx, tx) })
+			if !strings.Contains(plan.String(), tc.index) || plan.Removed() > 10 {
+				t.Errorf("%s, %s:\n%s", name, mode, plan)
 			}
 		}
 	}
 	err = db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
-		stuck, err := store.StuckLeads(ctx, tx, time.Now(), nil, 10)
+		plan := pgtest.NewExplained(t, tx)
+		stuck, err := store.StuckLeads(ctx, plan, time.Now(), nil, 10)
 		if len(stuck) != 2 || stuck[0].TenantID != tenant || stuck[0].Livemode {
 			t.Errorf("found %v", stuck)
 		}
-		if err != nil {
-			return err
-		}
-		rows, err := tx.Query(ctx, `explain select l.id from leads l where l.converting_until is not null and l.converting_until <= now() order by l.converting_until, l.id limit 10`)
-		if err != nil {
-			return err
-		}
-		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if plan := strings.Join(lines, "\n"); !strings.Contains(plan, "leads_converting on leads") {
+		if !strings.Contains(plan.String(), "using leads_converting") || plan.Read("leads") > 2 {
 			t.Error(plan)
 		}
 		return err

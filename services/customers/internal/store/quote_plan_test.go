@@ -109,12 +109,12 @@ func checkListsOfQuotes(t *testing.T, db *pgtest.DB, tenant ids.Tenant) {
 		"common pair":        {filter: store.QuoteFilter{Metadata: map[string]string{"kind": "vip"}}, index: "quotes_created"},
 	} {
 		tc.filter.Now = now
-		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
-			plan := explainQuotes(t, db.App, pgtest.CtxOf(t, tenant, caller.Test), mode, tc.filter, tc.req)
-			if n := sum(removed, plan); !strings.Contains(plan, tc.index) || strings.Contains(plan, "Seq Scan on quote") || n > perTenant/50 {
+		for _, mode := range pgtest.PlanModes {
+			plan := explainQuotes(t, db, pgtest.CtxOf(t, tenant, caller.Test), mode, tc.filter, tc.req)
+			if n := int(plan.Removed()); !strings.Contains(plan.String(), tc.index) || strings.Contains(plan.String(), "Seq Scan on quote") || n > perTenant/50 {
 				t.Errorf("%s, %s: want %s and few dropped rows, got %d dropped\n%s", name, mode, tc.index, n, plan)
 			}
-			if n := largest(plan); n > 2*page.RareMatches {
+			if n := int(plan.Largest()); n > 2*page.RareMatches {
 				t.Errorf("%s, %s: a step of the plan gave %d rows\n%s", name, mode, n, plan)
 			}
 		}
@@ -124,14 +124,14 @@ func checkListsOfQuotes(t *testing.T, db *pgtest.DB, tenant ids.Tenant) {
 // checkDueQuotesOfATenant checks that the due quotes of one tenant are found by a separate index.
 func checkDueQuotesOfATenant(t *testing.T, db *pgtest.DB, tenant ids.Tenant) {
 	t.Helper()
-	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+	for _, mode := range pgtest.PlanModes {
 		found := 0
-		plan := explainRead(t, db.App, pgtest.CtxOf(t, tenant, caller.Test), mode, func(ctx context.Context, q pg.Q) error {
-			due, err := store.LapsedQuotesOfTenant(ctx, q, time.Now(), 30)
+		plan := pgtest.Explain(t, pgtest.CtxOf(t, tenant, caller.Test), db, mode, func(ctx context.Context, tx pg.Tx) error {
+			due, err := store.LapsedQuotesOfTenant(ctx, tx, time.Now(), 30)
 			found = len(due)
 			return err
 		})
-		if n := sum(removed, plan); found != 30 || !strings.Contains(plan, "quotes_due_of_tenant") || n > 0 || largest(plan) > 30 {
+		if n := int(plan.Removed()); found != 30 || !strings.Contains(plan.String(), "quotes_due_of_tenant") || n > 0 || plan.Largest() > 30 {
 			t.Errorf("%s: %d found, %d dropped\n%s", mode, found, n, plan)
 		}
 	}
@@ -143,41 +143,24 @@ func checkOwnedRows(t *testing.T, db *pgtest.DB, tenant ids.Tenant) {
 	customer := ids.FromUUID[ids.CustomerPrefix]([16]byte{15: 7})
 	for index, read := range map[string]store.OwnedRows{"quotes_customer": store.QuoteRows, "invoices_customer": store.InvoiceRows} {
 		for _, after := range []*page.Position{nil, {At: time.Now()}} {
-			plan := explainRead(t, db.App, pgtest.CtxOf(t, tenant, caller.Test), "force_generic_plan", func(ctx context.Context, q pg.Q) error {
-				_, err := read(ctx, q, customer, page.Request{Limit: 25, After: after})
+			plan := pgtest.Explain(t, pgtest.CtxOf(t, tenant, caller.Test), db, pgtest.GenericPlan, func(ctx context.Context, tx pg.Tx) error {
+				_, err := read(ctx, tx, customer, page.Request{Limit: 25, After: after})
 				return err
 			})
-			if n := sum(removed, plan); !strings.Contains(plan, index) || n > 0 || largest(plan) > 26 {
+			if n := int(plan.Removed()); !strings.Contains(plan.String(), index) || n > 0 || plan.Largest() > 26 {
 				t.Errorf("%s: %d dropped\n%s", index, n, plan)
 			}
 		}
 	}
 }
 
-func explainQuotes(t *testing.T, db *pg.DB, ctx context.Context, mode string, f store.QuoteFilter, r page.Request) string {
+func explainQuotes(t *testing.T, db *pgtest.DB, ctx context.Context, mode pgtest.PlanMode, f store.QuoteFilter, r page.Request) *pgtest.Plan {
 	t.Helper()
 	r.Limit = page.DefaultLimit
-	return explainRead(t, db, ctx, mode, func(ctx context.Context, q pg.Q) error {
-		_, err := store.Quotes(ctx, q, f, r)
+	return pgtest.Explain(t, ctx, db, mode, func(ctx context.Context, tx pg.Tx) error {
+		_, err := store.Quotes(ctx, tx, f, r)
 		return err
 	})
-}
-
-// explainRead returns the plans of the statements of read with a plan_cache_mode.
-func explainRead(t *testing.T, db *pg.DB, ctx context.Context, mode string, read func(ctx context.Context, q pg.Q) error) string {
-	t.Helper()
-	e := &explained{}
-	err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if _, err := tx.Exec(ctx, `select set_config('plan_cache_mode', $1, true), set_config('app.settled', oldest_write()::text, true)`, mode); err != nil {
-			return err
-		}
-		e.tx = tx
-		return read(ctx, e)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e.plan
 }
 
 // checkWorkersFindWhatIsDue checks that the workers find the due rows of all tenants page by page, and read no others.
@@ -217,16 +200,22 @@ func checkWorkersFindWhatIsDue(t *testing.T, db *pgtest.DB, tenant ids.Tenant) {
 		}
 	}
 	err := db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
-		for list, index := range map[string]string{
-			"accept_until is null and status = 'sent' and expires_at <= now() order by expires_at, id limit 30": "quotes_due",
-			"accept_until is not null and accept_next <= now() order by accept_next, id limit 30":               "quotes_left",
+		for index, list := range map[string]func(tx pg.Tx) error{
+			"quotes_due": func(tx pg.Tx) error {
+				_, err := store.LapsedQuotes(ctx, tx, time.Now(), store.QuoteDue{}, 30)
+				return err
+			},
+			"quotes_left": func(tx pg.Tx) error {
+				_, err := store.QuotesLeft(ctx, tx, time.Now(), nil, 30)
+				return err
+			},
 		} {
-			plan, err := pg.Many(ctx, tx, pgx.RowTo[string], `explain select id from quotes where `+list)
-			if err != nil {
+			plan := pgtest.NewExplained(t, tx)
+			if err := list(plan); err != nil {
 				return err
 			}
-			if text := strings.Join(plan, "\n"); !strings.Contains(text, "using "+index+" ") {
-				t.Errorf("want %s\n%s", index, text)
+			if !strings.Contains(plan.String(), "using "+index+" ") {
+				t.Errorf("want %s\n%s", index, plan)
 			}
 		}
 		return nil

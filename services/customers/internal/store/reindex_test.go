@@ -242,17 +242,12 @@ func TestUnsearchedRowsAreFoundByTheirIndex(t *testing.T) {
 			if table == "leads" {
 				list = store.UnsearchedLeads
 			}
-			found, err := list(ctx, tx, [16]byte{}, 10)
+			plan := pgtest.NewExplained(t, tx)
+			found, err := list(ctx, plan, [16]byte{}, 10)
 			if err != nil || len(found) != 1 || found[0].TenantID != tenant {
 				t.Errorf("%s: %v, %v", table, found, err)
 			}
-			rows, err := tx.Query(ctx, `explain select t.tenant_id, t.livemode, t.id from `+table+` t
-				where t.search_version <> t.version and t.id > '00000000-0000-0000-0000-000000000000' order by t.id limit 100`)
-			if err != nil {
-				return err
-			}
-			lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-			if plan := strings.Join(lines, "\n"); !strings.Contains(plan, table+"_unsearched") {
+			if !strings.Contains(plan.String(), table+"_unsearched") {
 				t.Error(plan)
 			}
 			return err

@@ -97,9 +97,22 @@ type UsageCollection struct {
 // day, and than the difference of clocks.
 const UsageSettles = 10 * time.Minute
 
+const usageDay = 24 * time.Hour // a day in UTC
+
 // Due reports whether a process can record the day now.
 func (c UsageCollection) Due(now time.Time) bool {
-	return now.Sub(c.Day) >= 24*time.Hour+UsageSettles && (c.LeasedUntil == nil || !now.Before(*c.LeasedUntil))
+	due, _ := UnrecordedDays(c.Day, now)
+	return due > 0 && (c.LeasedUntil == nil || !now.Before(*c.LeasedUntil))
+}
+
+// UnrecordedDays returns the number of days that can be recorded at a time, if first is the first one without usage, and how long first
+// could have been recorded; 0 and 0 if none can be recorded yet.
+func UnrecordedDays(first, now time.Time) (days int, since time.Duration) {
+	since = now.Sub(first) - usageDay - UsageSettles
+	if since < 0 {
+		return 0, 0
+	}
+	return int(since/usageDay) + 1, since
 }
 
 // maxUsageDays is the maximum number of days of one request.
@@ -112,7 +125,7 @@ func ParseUsageDays(from, to string) (first, last time.Time, err error) {
 	if err = apperr.Join(err, err2); err != nil {
 		return first, last, err
 	}
-	if days := int(last.Sub(first)/(24*time.Hour)) + 1; days < 1 || days > maxUsageDays {
+	if days := int(last.Sub(first)/usageDay) + 1; days < 1 || days > maxUsageDays {
 		return first, last, apperr.Field("to", "Must be from 0 to %d days after from.", maxUsageDays-1)
 	}
 	return first, last, nil

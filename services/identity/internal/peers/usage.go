@@ -15,10 +15,11 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
+// measureTimeout is how long a service has for a part of the tenants. It counts for seconds.
+const measureTimeout = 55 * time.Second
+
 // Usage measures the usage of tenants in another service.
-type Usage struct {
-	Client *peer.Client // its time-out is that of a measurement
-}
+type Usage struct{ Client *peer.Client }
 
 // Measure asks the service. It returns no rows if writes of the day can still come.
 func (u *Usage) Measure(ctx context.Context, day time.Time, tenants []ids.Tenant) ([]domain.Usage, error) {
@@ -27,7 +28,7 @@ func (u *Usage) Measure(ctx context.Context, day time.Time, tenants []ids.Tenant
 		in.Tenants[i] = tenant.String()
 	}
 	var out internalapi.UsagePage
-	if err := u.Client.Do(ctx, http.MethodPost, "/internal/v1/usage", in, &out); err != nil {
+	if err := u.Client.Do(ctx, http.MethodPost, "/internal/v1/usage", in, &out, peer.Within(measureTimeout)); err != nil {
 		return nil, err
 	}
 	return measured(out)

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/identity/internal/domain"
@@ -19,6 +20,19 @@ const erasureColumns = `tenant_id, closed_by, started_at, erased_at, deleted, se
 func DueClosings(ctx context.Context, q pg.Q, now time.Time, after ids.Tenant, limit int) ([]domain.Closing, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Closing], `select tenant_id, erasure_waits_for as waits_for from tenants
 		where status = 'closing' and erase_at <= $1 and ($2::uuid is null or tenant_id > $2) order by tenant_id limit $3`, now, after, limit)
+}
+
+// UnfinishedClosings counts the closing tenants whose erasure is due and has not begun. tx has the worker role, like that of
+// UnfinishedErasures.
+func UnfinishedClosings(ctx context.Context, tx pg.Tx, now time.Time) (operation.Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, `select count(*)::int as count,
+		coalesce(extract(epoch from $1::timestamptz - min(erase_at)), 0)::float8 as age from tenants where status = 'closing' and erase_at <= $1`, now)
+}
+
+// UnfinishedErasures counts the erasures that have begun and not ended. Their age is the time since the beginning.
+func UnfinishedErasures(ctx context.Context, tx pg.Tx, now time.Time) (operation.Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, `select count(*)::int as count,
+		coalesce(extract(epoch from $1::timestamptz - min(started_at)), 0)::float8 as age from tenant_erasures where erased_at is null`, now)
 }
 
 // ErasureWaitsFor returns what the erasure of a closing tenant waits for. q has the worker role.

@@ -64,6 +64,12 @@ func CompleteUsageCollection(ctx context.Context, tx pg.Tx, c domain.UsageCollec
 	return tag.RowsAffected() == 1, nil
 }
 
+// FirstUnrecordedDay returns the first day that is not complete, or nil if no day has begun yet. Days are completed in order.
+func FirstUnrecordedDay(ctx context.Context, q pg.Q) (*time.Time, error) {
+	return pg.One(ctx, q, pgx.RowTo[*time.Time], nil, `
+		select coalesce(min(day) filter (where completed_at is null), max(day) + 1) from usage_collections`)
+}
+
 // UsageTenants returns the ids of at most limit tenants after one that were created before a time.
 func UsageTenants(ctx context.Context, q pg.Q, after ids.Tenant, before time.Time, limit int) ([]ids.Tenant, error) {
 	return pg.Many(ctx, q, pgx.RowTo[ids.Tenant], `

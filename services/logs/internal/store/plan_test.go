@@ -2,9 +2,6 @@ package store_test
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -75,78 +72,15 @@ func TestPlans(t *testing.T) {
 	for when, r := range requests {
 		r.Limit = page.DefaultLimit
 		for what, f := range filters {
-			for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
-				e := explain(t, db, ctx, mode, func(ctx context.Context, q pg.Q) error {
-					_, err := store.RequestLogs(ctx, q, f, r, now.Add(-7*day))
+			for _, mode := range pgtest.PlanModes {
+				plan := pgtest.Explain(t, ctx, db, mode, func(ctx context.Context, tx pg.Tx) error {
+					_, err := store.RequestLogs(ctx, tx, f, r, now.Add(-7*day))
 					return err
 				})
-				if most := float64(r.Limit+1) * 11; e.read > most {
-					t.Errorf("%s %s, %s: reads %.0f rows, at most %.0f\n%s", what, when, mode, e.read, most, e.plan)
+				if most := float64(r.Limit+1) * 11; plan.Read() > most {
+					t.Errorf("%s %s, %s: reads %.0f rows, at most %.0f\n%s", what, when, mode, plan.Read(), most, plan)
 				}
 			}
 		}
 	}
-}
-
-// explain runs explain analyze for the statement of read, with a plan_cache_mode.
-func explain(t *testing.T, db *pgtest.DB, ctx context.Context, mode string, read func(context.Context, pg.Q) error) *explained {
-	t.Helper()
-	e := &explained{}
-	err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if _, err := tx.Exec(ctx, `select set_config('plan_cache_mode', $1, true)`, mode); err != nil {
-			return err
-		}
-		e.tx = tx
-		if err := read(ctx, e); !errors.Is(err, errExplained) {
-			return fmt.Errorf("not explained: %w", err)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
-}
-
-var errExplained = errors.New("explained")
-
-// explained is a Q that explains a statement and returns errExplained.
-type explained struct {
-	tx   pg.Tx
-	plan string
-	read float64 // the rows read from all tables
-}
-
-type node struct {
-	Relation string  `json:"Relation Name"`
-	Rows     float64 `json:"Actual Rows"`
-	Loops    float64 `json:"Actual Loops"`
-	Removed  float64 `json:"Rows Removed by Filter"`
-	Recheck  float64 `json:"Rows Removed by Index Recheck"`
-	Plans    []node
-}
-
-func (n node) rows() float64 {
-	sum := 0.0
-	if n.Relation != "" {
-		sum = (n.Rows + n.Removed + n.Recheck) * n.Loops
-	}
-	for _, child := range n.Plans {
-		sum += child.rows()
-	}
-	return sum
-}
-
-// Query implements pg.Q.
-func (e *explained) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	text, err := pg.One(ctx, e.tx, pgx.RowTo[string], pgx.ErrNoRows, `explain (analyze, timing off, format json) `+sql, args...)
-	if err != nil {
-		return nil, err
-	}
-	var plans []struct{ Plan node }
-	if err := json.Unmarshal([]byte(text), &plans); err != nil {
-		return nil, err
-	}
-	e.plan, e.read = text, plans[0].Plan.rows()
-	return nil, errExplained
 }

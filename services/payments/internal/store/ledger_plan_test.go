@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
@@ -66,16 +65,21 @@ func TestLedgerUsesItsIndexes(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := pgtest.CtxOf(t, tenant, caller.Test)
-	plan := &strings.Builder{}
-	q := explained{db.App.Read(ctx), plan}
-	entries, err := store.LedgerOfIntent(ctx, q, intent, 10)
-	if err != nil || len(entries) != 2 || !strings.Contains(plan.String(), "ledger_entries_intent") || strings.Contains(plan.String(), "Seq Scan") {
-		t.Errorf("%v, %v\n%s", entries, err, plan)
+	var entries []store.Entry
+	plan := pgtest.Explain(t, ctx, db, pgtest.CustomPlan, func(ctx context.Context, tx pg.Tx) (err error) {
+		entries, err = store.LedgerOfIntent(ctx, tx, intent, 10)
+		return err
+	})
+	if len(entries) != 2 || !strings.Contains(plan.String(), "ledger_entries_intent") || strings.Contains(plan.String(), "Seq Scan") {
+		t.Errorf("%v\n%s", entries, plan)
 	}
-	plan.Reset()
-	disputes, err := store.DisputesOfIntent(ctx, q, intent)
-	if err != nil || len(disputes) != 1 || !strings.Contains(plan.String(), "disputes_intent") || strings.Contains(plan.String(), "Seq Scan") {
-		t.Errorf("%v, %v\n%s", disputes, err, plan)
+	var disputes map[string]domain.Dispute
+	plan = pgtest.Explain(t, ctx, db, pgtest.CustomPlan, func(ctx context.Context, tx pg.Tx) (err error) {
+		disputes, err = store.DisputesOfIntent(ctx, tx, intent)
+		return err
+	})
+	if len(disputes) != 1 || !strings.Contains(plan.String(), "disputes_intent") || strings.Contains(plan.String(), "Seq Scan") {
+		t.Errorf("%v\n%s", disputes, plan)
 	}
 }
 
@@ -109,10 +113,13 @@ func TestAPageIsComparedByIndexes(t *testing.T) {
 				list[i].Row = part.String()
 			}
 		}
-		plan, statements := &strings.Builder{}, 0
-		got, err := store.KnownOf(ctx, counted{explained{db.App.Read(ctx), plan}, &statements}, account, stage, list)
-		if err != nil || len(got) != 100 || statements != 1 || strings.Contains(plan.String(), "Seq Scan") {
-			t.Fatalf("%s: %d rows, %d statements, %v\n%s", stage, len(got), statements, err, plan)
+		var got []domain.Known
+		plan := pgtest.Explain(t, ctx, db, pgtest.CustomPlan, func(ctx context.Context, tx pg.Tx) (err error) {
+			got, err = store.KnownOf(ctx, tx, account, stage, list)
+			return err
+		})
+		if len(got) != 100 || plan.Statements() != 1 || strings.Contains(plan.String(), "Seq Scan") {
+			t.Fatalf("%s: %d rows, %d statements\n%s", stage, len(got), plan.Statements(), plan)
 		}
 		for i, k := range got {
 			if k.Intent.ID.IsZero() || k.Intent.Received != 10 || k.MissingMovements != 1 || k.Due || k.Elsewhere {
@@ -124,18 +131,6 @@ func TestAPageIsComparedByIndexes(t *testing.T) {
 			}
 		}
 	}
-}
-
-// counted counts the statements of a reader.
-type counted struct {
-	pg.Q
-
-	n *int
-}
-
-func (c counted) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	*c.n++
-	return c.Q.Query(ctx, sql, args...)
 }
 
 // TestSweepUsesItsIndex checks that the sweep of old events finds them by its index.
@@ -153,8 +148,8 @@ func TestSweepUsesItsIndex(t *testing.T) {
 		}
 	}
 	err := db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
-		plan := &strings.Builder{}
-		_, err := store.SweepEvents(ctx, explainedTx{tx, plan}, time.Now().Add(-13*24*time.Hour), 1000)
+		plan := pgtest.NewExplained(t, tx)
+		_, err := store.SweepEvents(ctx, plan, time.Now().Add(-13*24*time.Hour), 1000)
 		if !strings.Contains(plan.String(), "gateway_events_done") || strings.Contains(plan.String(), "Seq Scan") {
 			t.Errorf("%s", plan)
 		}
@@ -163,33 +158,6 @@ func TestSweepUsesItsIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// explainedTx is a transaction that records the plan of each writing statement.
-type explainedTx struct {
-	pg.Tx
-
-	plan *strings.Builder
-}
-
-func (e explainedTx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	lines, err := pg.Many(ctx, e.Tx, pgx.RowTo[string], "explain (costs off) "+sql, args...)
-	if err != nil {
-		return pgconn.CommandTag{}, err
-	}
-	e.plan.WriteString(strings.Join(lines, "\n"))
-	return e.Tx.Exec(ctx, sql, args...)
-}
-
-func (e explainedTx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	for _, q := range b.QueuedQueries {
-		lines, err := pg.Many(ctx, e.Tx, pgx.RowTo[string], "explain (costs off) "+q.SQL, q.Arguments...)
-		if err != nil {
-			lines = []string{err.Error()}
-		}
-		e.plan.WriteString(strings.Join(lines, "\n"))
-	}
-	return e.Tx.SendBatch(ctx, b)
 }
 
 // TestTakeEventsUsesItsIndex checks that the events about an intent are found by an index of due events, however many events about
@@ -215,8 +183,8 @@ func TestTakeEventsUsesItsIndex(t *testing.T) {
 	ctx := pgtest.CtxOf(t, tenant, caller.Test)
 	for _, want := range []int{15, 5, 0} {
 		err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-			plan, now := &strings.Builder{}, time.Now().Add(time.Minute)
-			taken, err := store.Accounts{}.TakeEvents(ctx, explainedTx{tx, plan}, due, now, now.Add(time.Hour), 15)
+			plan, now := pgtest.NewExplained(t, tx), time.Now().Add(time.Minute)
+			taken, err := store.Accounts{}.TakeEvents(ctx, plan, due, now, now.Add(time.Hour), 15)
 			if strings.Count(plan.String(), "gateway_events_of_intent") != 1 || strings.Contains(plan.String(), "Seq Scan") {
 				t.Errorf("%s", plan)
 			}

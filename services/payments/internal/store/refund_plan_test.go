@@ -50,22 +50,6 @@ func fillRefunds(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
 	}
 }
 
-// explained is a reader that records the plan of each statement.
-type explained struct {
-	pg.Q
-
-	plan *strings.Builder
-}
-
-func (e explained) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	lines, err := pg.Many(ctx, e.Q, pgx.RowTo[string], "explain (analyze, costs off, timing off) "+sql, args...)
-	if err != nil {
-		return nil, err
-	}
-	e.plan.WriteString(strings.Join(lines, "\n"))
-	return e.Q.Query(ctx, sql, args...)
-}
-
 func TestListsUseTheirIndexes(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -108,13 +92,14 @@ func TestListsUseTheirIndexes(t *testing.T) {
 		},
 	} {
 		c.req.Limit = 25
-		plan := &strings.Builder{}
-		got, err := store.Refunds(ctx, explained{c.req.Reader(ctx, db.App), plan}, c.filter, c.req)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if len(got.Items) != c.rows || !strings.Contains(plan.String(), c.index) || strings.Contains(plan.String(), "Seq Scan") {
-			t.Errorf("%s: %d rows\n%s", name, len(got.Items), plan)
+		rows := 0
+		plan := pgtest.Explain(t, ctx, db, pgtest.CustomPlan, func(ctx context.Context, tx pg.Tx) error {
+			got, err := store.Refunds(ctx, tx, c.filter, c.req)
+			rows = len(got.Items)
+			return err
+		})
+		if rows != c.rows || !strings.Contains(plan.String(), c.index) || strings.Contains(plan.String(), "Seq Scan") {
+			t.Errorf("%s: %d rows\n%s", name, rows, plan)
 		}
 	}
 	for name, c := range map[string]struct {
@@ -137,13 +122,14 @@ func TestListsUseTheirIndexes(t *testing.T) {
 		},
 	} {
 		c.req.Limit = 25
-		plan := &strings.Builder{}
-		got, err := store.Intents(ctx, explained{c.req.Reader(ctx, db.App), plan}, c.filter, c.req)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if len(got.Items) != c.rows || !strings.Contains(plan.String(), c.index) || strings.Contains(plan.String(), "Seq Scan") {
-			t.Errorf("intents, %s: %d rows\n%s", name, len(got.Items), plan)
+		rows := 0
+		plan := pgtest.Explain(t, ctx, db, pgtest.CustomPlan, func(ctx context.Context, tx pg.Tx) error {
+			got, err := store.Intents(ctx, tx, c.filter, c.req)
+			rows = len(got.Items)
+			return err
+		})
+		if rows != c.rows || !strings.Contains(plan.String(), c.index) || strings.Contains(plan.String(), "Seq Scan") {
+			t.Errorf("intents, %s: %d rows\n%s", name, rows, plan)
 		}
 	}
 }
@@ -156,9 +142,12 @@ func TestTakenUsesItsIndex(t *testing.T) {
 	if err := conn.QueryRow(t.Context(), `select booking_id from payment_intents where tenant_id = $1 and gateway_id = 'pi_7'`, tenant).Scan(&booking); err != nil {
 		t.Fatal(err)
 	}
-	ctx, plan := pgtest.CtxOf(t, tenant, caller.Test), &strings.Builder{}
-	taken, err := store.TakenOf(ctx, explained{db.App.Read(ctx), plan}, booking, domain.InvoiceID{}, "USD")
-	if err != nil || taken != (domain.Taken{Booking: 50, Invoice: 50}) || !strings.Contains(plan.String(), "payment_intents_booking") || strings.Contains(plan.String(), "Seq Scan") {
-		t.Errorf("%+v, %v\n%s", taken, err, plan)
+	var taken domain.Taken
+	plan := pgtest.Explain(t, pgtest.CtxOf(t, tenant, caller.Test), db, pgtest.CustomPlan, func(ctx context.Context, tx pg.Tx) (err error) {
+		taken, err = store.TakenOf(ctx, tx, booking, domain.InvoiceID{}, "USD")
+		return err
+	})
+	if taken != (domain.Taken{Booking: 50, Invoice: 50}) || !strings.Contains(plan.String(), "payment_intents_booking") || strings.Contains(plan.String(), "Seq Scan") {
+		t.Errorf("%+v\n%s", taken, plan)
 	}
 }

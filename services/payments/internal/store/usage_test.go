@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -48,12 +49,14 @@ func TestVolumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	from := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	read := func(ctx context.Context, from time.Time) []domain.Volume {
+	read := func(ctx context.Context, from time.Time) (got []domain.Volume) {
 		t.Helper()
-		plan := &strings.Builder{}
-		got, err := store.Volumes(ctx, explained{db.App.Read(ctx), plan}, from, from.AddDate(0, 0, 1))
-		if err != nil || !strings.Contains(plan.String(), "ledger_entries_recorded") || strings.Contains(plan.String(), "Seq Scan") {
-			t.Errorf("%v\n%s", err, plan)
+		plan := pgtest.Explain(t, ctx, db, pgtest.CustomPlan, func(ctx context.Context, tx pg.Tx) (err error) {
+			got, err = store.Volumes(ctx, tx, from, from.AddDate(0, 0, 1))
+			return err
+		})
+		if !strings.Contains(plan.String(), "ledger_entries_recorded") || strings.Contains(plan.String(), "Seq Scan") {
+			t.Errorf("%s", plan)
 		}
 		return got
 	}

@@ -60,10 +60,10 @@ func TestEventsAfterEndsByBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sent := explain(t, db, ctx, "auto", func(ctx context.Context, q pg.Q) error {
-			_, _, err := store.EventsAfter(ctx, q, r)
+		sent := pgtest.Explain(t, ctx, db, pgtest.CustomPlan, func(ctx context.Context, tx pg.Tx) error {
+			_, _, err := store.EventsAfter(ctx, tx, r)
 			return err
-		}).sent
+		}).Sent()
 		if int(sent) != len(list) {
 			t.Errorf("the server sends %.0f rows for %d", sent, len(list))
 		}
@@ -138,10 +138,10 @@ func pages(t *testing.T, db *pgtest.DB, ctx context.Context, updated bool, want 
 		if err != nil {
 			t.Fatal(err)
 		}
-		sent := explain(t, db, ctx, "auto", func(ctx context.Context, q pg.Q) error {
-			_, err := read(ctx, q, r)
+		sent := pgtest.Explain(t, ctx, db, pgtest.CustomPlan, func(ctx context.Context, tx pg.Tx) error {
+			_, err := read(ctx, tx, r)
 			return err
-		}).sent
+		}).Sent()
 		for _, p := range rows.Items {
 			got = append(got, ids.FromUUID[ids.EventPrefix](p.ID))
 			r.After = &page.Position{At: p.Updated, ID: p.ID}

@@ -2,13 +2,10 @@ package store_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
@@ -71,64 +68,11 @@ func TestWritesOfATenantReadWhatTheyChange(t *testing.T) {
 		},
 		"retire secrets": func(ctx context.Context, tx pg.Tx) error { return store.RetireSecrets(ctx, tx, endpoint, now) },
 	} {
-		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
-			e := explainWrite(t, db, ctx, mode, write)
-			if most := 400.0; e.read > most {
-				t.Errorf("%s, %s: reads %.0f of %d rows\n%s", name, mode, e.read, stored, e.plan)
+		for _, mode := range pgtest.PlanModes {
+			plan := pgtest.Explain(t, ctx, db, mode, write)
+			if most := 400.0; plan.Read() > most {
+				t.Errorf("%s, %s: reads %.0f of %d rows\n%s", name, mode, plan.Read(), stored, plan)
 			}
 		}
 	}
 }
-
-// explainWrite explains the statements of a write with a plan_cache_mode, and rolls them back.
-func explainWrite(t *testing.T, db *pgtest.DB, ctx context.Context, mode string, write func(context.Context, pg.Tx) error) *explained {
-	t.Helper()
-	e := &explained{}
-	err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if _, err := tx.Exec(ctx, `select set_config('plan_cache_mode', $1, true)`, mode); err != nil {
-			return err
-		}
-		e.tx = tx
-		if err := write(ctx, explainedBatches{explainedTx{tx, e}}); !errors.Is(err, errExplained) {
-			return fmt.Errorf("not explained: %w", err)
-		}
-		return errExplained
-	})
-	if !errors.Is(err, errExplained) {
-		t.Fatal(err)
-	}
-	return e
-}
-
-// explainedBatches is a transaction whose reads and batches are explained.
-type explainedBatches struct{ explainedTx }
-
-// SendBatch implements pg.Tx.
-func (b explainedBatches) SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults {
-	sum := *b.e
-	for _, q := range batch.QueuedQueries {
-		one := &explained{tx: b.e.tx}
-		if _, err := one.Query(ctx, q.SQL, q.Arguments...); !errors.Is(err, errExplained) { //nolint:sqlclosecheck // no rows come
-			return explainedBatch{err: err}
-		}
-		sum.plan, sum.read = sum.plan+one.plan, sum.read+one.read
-	}
-	*b.e = sum
-	return explainedBatch{err: errExplained}
-}
-
-// explainedBatch is the result of an explained batch: an error.
-type explainedBatch struct {
-	pgx.BatchResults
-	err error
-}
-
-func (b explainedBatch) Exec() (pgconn.CommandTag, error) { return pgconn.CommandTag{}, b.err }
-func (b explainedBatch) Close() error                     { return b.err }
-func (b explainedBatch) QueryRow() pgx.Row                { return explainedRow(b) }
-
-// explainedRow is the row of such a batch.
-type explainedRow explainedBatch
-
-// Scan implements pgx.Row.
-func (r explainedRow) Scan(...any) error { return r.err }

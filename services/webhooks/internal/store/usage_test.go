@@ -75,19 +75,19 @@ func TestPlansOfUsage(t *testing.T) {
 	ctx := pgtest.Ctx(t, caller.Live)
 	fill(t, db, caller.FromContext(ctx))
 	from := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -8)
-	for name, read := range map[string]func(ctx context.Context, q pg.Q) error{
-		"events_": func(ctx context.Context, q pg.Q) error {
-			_, err := store.EventsRecorded(ctx, q, from, from.AddDate(0, 0, 1))
+	for name, read := range map[string]func(ctx context.Context, tx pg.Tx) error{
+		"events_": func(ctx context.Context, tx pg.Tx) error {
+			_, err := store.EventsRecorded(ctx, tx, from, from.AddDate(0, 0, 1))
 			return err
 		},
-		"deliveries_": func(ctx context.Context, q pg.Q) error {
-			_, err := store.DeliveriesCreated(ctx, q, from, from.AddDate(0, 0, 1))
+		"deliveries_": func(ctx context.Context, tx pg.Tx) error {
+			_, err := store.DeliveriesCreated(ctx, tx, from, from.AddDate(0, 0, 1))
 			return err
 		},
 	} {
-		e := explain(t, db, ctx, "force_custom_plan", read)
-		if strings.Contains(e.plan, "Seq Scan") || e.read > float64(stored)/2 {
-			t.Errorf("%s: reads %.0f of %d rows\n%s", name, e.read, stored, e.plan)
+		plan := pgtest.Explain(t, ctx, db, pgtest.CustomPlan, read)
+		if strings.Contains(plan.String(), "Seq Scan") || plan.Read() > float64(stored)/2 {
+			t.Errorf("%s: reads %.0f of %d rows\n%s", name, plan.Read(), stored, plan)
 		}
 	}
 }
