@@ -45,7 +45,8 @@ const (
 // errUnsettled reports that writes of the day can still come.
 var errUnsettled = errors.New("it has not received everything of the day yet")
 
-// RecordUsage records all days that are over. A day waits for each service, and a day after another.
+// RecordUsage records all days that are over, one after the other. It leaves a day to a later call, without an error, if a service has
+// not received everything of it yet.
 func (m *Metering) RecordUsage(ctx context.Context) error {
 	for {
 		c, ok, err := m.leaseUsage(ctx)
@@ -53,6 +54,10 @@ func (m *Metering) RecordUsage(ctx context.Context) error {
 			return err
 		}
 		done, err := m.recordDay(ctx, c)
+		if errors.Is(err, errUnsettled) {
+			m.Log.InfoContext(ctx, "a day of usage waits", slog.Any("error", err))
+			err = nil
+		}
 		if err != nil || !done {
 			return errors.Join(err, m.releaseUsage(context.WithoutCancel(ctx), c))
 		}
