@@ -53,6 +53,9 @@ func (m *machineSite) kill(t *testing.T) time.Time {
 		if pid := m.p.pid(f.Name()); pid > 0 {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
+		if err := os.Remove(m.p.path("pids", f.Name())); err != nil { // otherwise, the process seems to run until it is reaped
+			t.Fatal(err)
+		}
 	}
 	m.now.kill()
 	killed := time.Now()
