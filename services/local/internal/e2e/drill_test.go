@@ -195,16 +195,25 @@ func earliest(a, b time.Time) time.Time {
 var blocks = regexp.MustCompile("(?s)( *)```sh\n(.*?)```")
 
 // commands returns the blocks of commands in a section of docs/operations/back-up.md.
-func commands(t *testing.T, section string) (found []string) {
+func commands(t *testing.T, section string) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../../../docs/operations/back-up.md")
+	return commandsOf(t, "operations/back-up.md", "## "+section)
+}
+
+// commandsOf returns the blocks of commands in a page of docs, from a heading to the next one of level 2.
+func commandsOf(t *testing.T, page, heading string) (found []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../../../docs", page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(text), "\n## "+section+"\n")
+	_, rest, _ := strings.Cut(string(text), "\n"+heading+"\n")
 	rest, _, _ = strings.Cut(rest, "\n## ")
 	for _, m := range blocks.FindAllStringSubmatch(rest, -1) {
 		found = append(found, strings.ReplaceAll("\n"+m[2], "\n"+m[1], "\n")) // blocks in a list are indented
+	}
+	if len(found) == 0 {
+		t.Fatalf("docs/%s has no commands under %q", page, heading)
 	}
 	return found
 }

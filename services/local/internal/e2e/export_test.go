@@ -64,21 +64,6 @@ func (m merchant) sell(t *testing.T) {
 	}
 }
 
-// exportBlock returns the commands of the section "How to export" of docs/tenants.md.
-func exportBlock(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile("../../../../docs/tenants.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(text), "\n### How to export\n")
-	found := blocks.FindStringSubmatch(section)
-	if found == nil {
-		t.Fatal("docs/tenants.md has no commands that export a tenant")
-	}
-	return found[1]
-}
-
 // TestExportOfAClosingTenant runs the commands of docs/tenants.md as they are written for a tenant that is closing. The files contain each
 // object of each list once.
 func TestExportOfAClosingTenant(t *testing.T) {
@@ -97,7 +82,7 @@ func TestExportOfAClosingTenant(t *testing.T) {
 		before[list] = m.ids(t, list)
 	}
 	folder := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), "bash", "-c", "set -eu\n"+exportBlock(t))
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", "set -eu\n"+commandsOf(t, "tenants.md", "### How to export")[0])
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(shared.root, "bin")+":"+os.Getenv("PATH"), "HOLDFAST_BASE_URL="+m.base, "HOLDFAST_API_KEY="+m.key)
 	if out, err := cmd.CombinedOutput(); err != nil {
