@@ -19,7 +19,7 @@ import (
 type PlanMode string
 
 // The plans of a statement: for the values of its arguments, or for all values, as a connection uses it after it has executed the
-// statement often. PlanModes are both.
+// statement often.
 const (
 	CustomPlan  PlanMode = "force_custom_plan"
 	GenericPlan PlanMode = "force_generic_plan"
