@@ -1626,7 +1626,7 @@ var Resources = []Resource{
 		{
 			Name: "list", Kind: Page, Method: "GET", Path: "/request-logs",
 			Summary:     "List request logs",
-			Description: "Returns a page of the logged requests of the last 7 days in the mode of the credential, newest first. The log contains every write, every response of 400 or more, and a sample of the successful reads.",
+			Description: "Returns a page of the logged requests of the last 7 days in the mode of the credential, newest first. The log contains every write, every response of 400 or more, and a sample of the successful reads. Of the responses 429, it contains a few per second.",
 			List:        true,
 			Scopes:      []string{"read:webhooks"},
 			Columns:     []string{"id", "status", "method", "route", "path", "code", "param", "credential_type", "duration_ms", "client_network", "user_agent", "sdk_version", "idempotency_key_hash", "replayed", "credential_id", "object_id", "created_at"},

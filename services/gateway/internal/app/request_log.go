@@ -39,6 +39,7 @@ type RequestLogs struct {
 const (
 	queueBytes       = 4 << 20                // bytes of all entries; the entries of further requests are dropped
 	maxPerTenant     = 1000                   // entries of a tenant and mode in writeEvery, so that the requests of one do not displace those of others
+	maxRefused       = 10                     // of those, entries of 429: a program that does not wait must not fill the log of its tenant, nor use the database
 	maxMessage       = 256 << 10              // bytes of one message
 	firstMessage     = 2 << 10                // bytes that a message has room for at first
 	writeAt          = 256 << 10              // bytes at which the entries are written before writeEvery has passed
@@ -54,10 +55,13 @@ const requestLogShards = 16
 type requestLogShard struct {
 	mu       sync.Mutex
 	messages []requestLogMessage
-	tenants  map[audience]int // entries since counted
+	tenants  map[audience]tally // since counted
 	counted  time.Time
 	size     int // bytes of the last message that was taken
 }
+
+// tally counts the entries of a tenant and mode.
+type tally struct{ entries, refused int }
 
 type requestLogMessage struct {
 	body    []byte
@@ -70,11 +74,12 @@ type audience struct {
 	mode   caller.Mode
 }
 
-// NewRequestLogs logs all writes, all errors, and the share `reads` of other reads, from 0 to 1. Run writes them.
+// NewRequestLogs logs all writes, all errors, and the share `reads` of other reads, from 0 to 1. Of the responses 429, it logs maxRefused
+// per tenant and mode in writeEvery. Run writes the entries.
 func NewRequestLogs(producer kafkax.Producer, reads float64, log *slog.Logger, m *Metrics) *RequestLogs {
 	l := &RequestLogs{producer: producer, reads: reads, log: log, metrics: m, wake: make(chan struct{}, 1)}
 	for i := range l.shards {
-		l.shards[i].tenants = map[audience]int{}
+		l.shards[i].tenants = map[audience]tally{}
 	}
 	return l
 }
@@ -90,6 +95,12 @@ func (l *RequestLogs) Add(r *domain.RequestLog) {
 		l.metrics.RequestLogs.WithLabelValues("full").Inc()
 		return
 	}
+	tenant := r.Caller.Tenant.UUID()
+	shard := &l.shards[tenant[len(tenant)-1]%requestLogShards]
+	if !shard.allow(audience{r.Caller.Tenant, r.Caller.Mode}, r.Status == http.StatusTooManyRequests) {
+		l.metrics.RequestLogs.WithLabelValues("tenant").Inc()
+		return
+	}
 	e, _ := encoders.Get().(*encoder)
 	defer encoders.Put(e)
 	entry, err := e.encode(r)
@@ -97,11 +108,7 @@ func (l *RequestLogs) Add(r *domain.RequestLog) {
 		l.metrics.RequestLogs.WithLabelValues("failed").Inc()
 		return
 	}
-	tenant := r.Caller.Tenant.UUID()
-	if !l.shards[tenant[len(tenant)-1]%requestLogShards].add(audience{r.Caller.Tenant, r.Caller.Mode}, entry) {
-		l.metrics.RequestLogs.WithLabelValues("tenant").Inc()
-		return
-	}
+	shard.add(entry)
 	if l.waiting.Add(int64(len(entry))) >= writeAt {
 		select {
 		case l.wake <- struct{}{}:
@@ -110,14 +117,26 @@ func (l *RequestLogs) Add(r *domain.RequestLog) {
 	}
 }
 
-// add appends an encoded entry, unless its tenant has too many that wait.
-func (s *requestLogShard) add(a audience, entry []byte) bool {
+// allow counts an entry of a tenant, unless the tenant has too many.
+func (s *requestLogShard) allow(a audience, refused bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tenants[a] >= maxPerTenant {
+	n := s.tenants[a]
+	if n.entries >= maxPerTenant || refused && n.refused >= maxRefused {
 		return false
 	}
-	s.tenants[a]++
+	n.entries++
+	if refused {
+		n.refused++
+	}
+	s.tenants[a] = n
+	return true
+}
+
+// add appends an encoded entry.
+func (s *requestLogShard) add(entry []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	last := len(s.messages) - 1
 	if last < 0 || len(s.messages[last].body)+len(entry) > maxMessage {
 		s.messages = append(s.messages, requestLogMessage{body: make([]byte, 0, max(firstMessage, s.size))})
@@ -126,7 +145,6 @@ func (s *requestLogShard) add(a audience, entry []byte) bool {
 	m := &s.messages[last]
 	m.body = append(m.body, entry...)
 	m.entries++
-	return true
 }
 
 // take returns the entries that wait. After writeEvery, it lets each tenant add new ones.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -98,10 +99,12 @@ func (l *requestLog) counted(result string) int {
 }
 
 // add adds n entries of a caller.
-func (l *requestLog) add(c *caller.Caller, n int) {
+func (l *requestLog) add(c *caller.Caller, n int) { l.addStatus(c, n, http.StatusCreated) }
+
+func (l *requestLog) addStatus(c *caller.Caller, n, status int) {
 	for range n {
 		l.Add(&domain.RequestLog{
-			ID: ids.New[ids.RequestPrefix]().String(), Caller: c, Status: 201, Method: "POST", Route: "/bookings", Path: "/bookings",
+			ID: ids.New[ids.RequestPrefix]().String(), Caller: c, Status: status, Method: "POST", Route: "/bookings", Path: "/bookings",
 			UserAgent: strings.Repeat("x", 200),
 		})
 	}
@@ -169,6 +172,32 @@ func TestATenantsFloodIsBounded(t *testing.T) {
 		l.stop()
 		if l.entries[key(loud)] != 1015 {
 			t.Errorf("after the flood: %d", l.entries[key(loud)])
+		}
+	})
+}
+
+// A tenant that sends far too many requests has a few of them in its log each second, and all its other requests.
+func TestAFloodOfRefusalsIsSampled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, loud, quiet := start(t), tenant(), tenant()
+		const seconds = 20
+		time.Sleep(500 * time.Millisecond) // not when the log is written
+		for range seconds {
+			l.addStatus(loud, 500, http.StatusTooManyRequests)
+			l.add(loud, 30)
+			l.addStatus(quiet, 10, http.StatusTooManyRequests)
+			time.Sleep(time.Second)
+		}
+		l.stop()
+		if n := l.entries[key(loud)]; n != 40*seconds {
+			t.Errorf("the log of the tenant has %d entries of %d", n, 530*seconds)
+		}
+		if n := l.entries[key(quiet)]; n != 10*seconds {
+			t.Errorf("the log of the other tenant has %d entries of %d", n, 10*seconds)
+		}
+		if n := l.counted("sent") + l.counted("tenant"); n != 540*seconds {
+			t.Errorf("%d are counted of %d", n, 540*seconds)
 		}
 	})
 }
