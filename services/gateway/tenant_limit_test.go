@@ -122,6 +122,49 @@ func TestHeadersOfATenantsLimit(t *testing.T) {
 	}
 }
 
+// TestAFloodOfOneTenant sends far more than the limit of a tenant. Most of its requests are rejected without asking Redis, with the headers
+// that Redis's own rejections have, and a higher limit applies a moment later. Redis is asked about requests of the other mode and of other
+// tenants.
+func TestAFloodOfOneTenant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	limit := func(n int) func(*internalapi.Principal) {
+		return func(p *internalapi.Principal) { p.Limits = &internalapi.TenantLimits{RequestsPerMinute: &n} }
+	}
+	g := w.start(t)
+	metrics := g.server.Pipeline.Metrics
+	keys := w.identity.keysOf(3, limit(20))
+	passed, refused := sendAll(t, []*gateway{g}, keys, 1020)
+	if reused := count(metrics.Reused); passed != 20 || refused != 1000 || reused < 500 || count(metrics.Limited) != 1000 || count(metrics.Tenants) != 1000 {
+		t.Errorf("%d passed, %d were refused, %v of them without Redis", passed, refused, reused)
+	}
+	reused := count(metrics.Reused)
+	for count(metrics.Reused) == reused { // Redis rejects the first ones of each period
+		a := g.send(t, "GET", oneCu, "", bearer(keys[0]))
+		want(t, a, 429, "rate_limited")
+		after, err := strconv.Atoi(a.Header.Get("Retry-After"))
+		if err != nil || after < 1 || after > 121 || !strings.HasPrefix(a.Header.Get("RateLimit"), `"tenant";r=0;t=`) {
+			t.Errorf("%v", a.Header)
+		}
+	}
+	reused = count(metrics.Reused)
+	live := w.identity.sibling(keys[0], func(p *internalapi.Principal) { p.Mode = "live" })
+	for _, other := range []string{live, w.identity.newKey()} {
+		if a := g.send(t, "GET", oneCu, "", bearer(other)); a.StatusCode != 200 || count(metrics.Reused) != reused {
+			t.Errorf("another mode or tenant: %s", a.Status)
+		}
+	}
+	for _, key := range keys {
+		w.identity.change(key, func(p *internalapi.Principal) { limit(1000)(p); p.Version++ })
+		w.setState(t, key, "2")
+	}
+	eventually(t, "the higher limit", func() bool {
+		return g.send(t, "GET", oneCu, "", bearer(keys[0])).StatusCode == 200
+	})
+	w.setState(t, keys[1], store.Revoked)
+	want(t, g.send(t, "GET", oneCu, "", bearer(keys[1])), 401, "revoked_credential")
+}
+
 // A tenant's own limits replace the defaults, and a change applies to the next request of each gateway.
 func TestATenantsOwnLimits(t *testing.T) {
 	t.Parallel()

@@ -80,17 +80,21 @@ func holder(c *caller.Caller) store.Holder {
 	return store.Holder{Tenant: c.Tenant.String(), Mode: string(c.Mode), Credential: c.Credential}
 }
 
-// Admit counts a request of c and, if key is not empty, looks up the key's cached response, in one round trip. While Redis is down,
-// it counts in this process. It fails if the credential was revoked, or if that cannot be determined.
+// Admit counts a request of c and, if key is not empty, looks up the key's cached response, in one round trip. It rejects most requests
+// of a flood without it. While Redis is down, it counts in this process. It fails if the credential was revoked, or if that cannot be determined.
 func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdict, error) {
 	start := time.Now()
-	limits := p.Limits.For(c.Limits)
-	result, err := p.Redis.Evaluate(store.Request{Holder: holder(&c.Caller), Limits: limits, Key: key})
+	limits, from := p.Limits.For(c.Limits), holder(&c.Caller)
+	if rates, full := p.Local.FullBoth(from, limits); full {
+		p.Metrics.Reused.Inc()
+		return Verdict{Credential: c, Rates: rates}, nil
+	}
+	result, err := p.Redis.Evaluate(store.Request{Holder: from, Limits: limits, Key: key})
 	obs.Since(ctx, "redis_ms", start)
 	if err != nil {
 		return p.admitLocally(ctx, c, err)
 	}
-	p.Local.AdoptBoth(holder(&c.Caller), result.Windows, result.Now)
+	p.Local.AdoptBoth(from, result.Windows, result.Now)
 	if result.State == store.Revoked {
 		p.Principals.Revoke(c)
 		return Verdict{}, domain.ErrRevoked
@@ -108,7 +112,11 @@ func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdic
 	if c.Limits != before.Limits && !result.Passed { // it was not counted, and new limits may allow it
 		return p.Admit(ctx, c, key)
 	}
-	return Verdict{Credential: c, Rates: limits.Rates(result.Windows, result.Now), Passed: result.Passed, Response: result.Response}, nil
+	rates := limits.Rates(result.Windows, result.Now)
+	if !result.Passed {
+		p.Local.RefusedBoth(from, rates)
+	}
+	return Verdict{Credential: c, Rates: rates, Passed: result.Passed, Response: result.Response}, nil
 }
 
 // outdated reports whether identity wrote a later version of c.

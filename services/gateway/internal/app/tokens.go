@@ -95,19 +95,29 @@ func (t *Tokens) count(ctx context.Context, p *Pipeline, hash [32]byte) error {
 // Count counts a request without a credential under a name, across all gateways, or in this process while Redis is down. It returns
 // ErrRate with the time to wait if the limit is reached.
 func (p *Pipeline) Count(ctx context.Context, name string, limit domain.Limit) error {
-	start := time.Now()
-	result, err := p.Redis.Evaluate(store.Request{Holder: store.Holder{Credential: name}, Limits: domain.Limits{Credential: limit}})
-	obs.Since(ctx, "redis_ms", start)
-	rate, passed := limit.Rate(result.Windows.Credential, result.Now), result.Passed
-	if err != nil {
-		p.Metrics.Fallback.Inc()
-		rate, passed = p.Local.Take(name, limit)
-	} else {
-		p.Local.Adopt(name, result.Windows.Credential, result.Now)
-	}
-	if passed {
+	rate, full := p.Local.Full(name, limit)
+	if full {
+		p.Metrics.Reused.Inc()
+	} else if rate, full = p.ask(ctx, name, limit); !full {
 		return nil
 	}
 	p.Metrics.Limited.Inc()
 	return domain.ErrRate.WithHeader("Retry-After", strconv.FormatInt(max(1, rate.RetryAfter), 10))
+}
+
+// ask counts a request in Redis, or in this process while Redis is down, and reports whether the limit rejects it.
+func (p *Pipeline) ask(ctx context.Context, name string, limit domain.Limit) (domain.Rate, bool) {
+	start := time.Now()
+	result, err := p.Redis.Evaluate(store.Request{Holder: store.Holder{Credential: name}, Limits: domain.Limits{Credential: limit}})
+	obs.Since(ctx, "redis_ms", start)
+	if err != nil {
+		p.Metrics.Fallback.Inc()
+		rate, passed := p.Local.Take(name, limit)
+		return rate, !passed
+	}
+	p.Local.Adopt(name, result.Windows.Credential, result.Now)
+	if !result.Passed {
+		p.Local.Refused(name)
+	}
+	return limit.Rate(result.Windows.Credential, result.Now), !result.Passed
 }
