@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -188,8 +189,75 @@ func TestWaitingForAConnectionIsNoFailureOfItsService(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(t, func(c *Config) { c.RateLimit, c.UpstreamTimeout, c.UpstreamMaxConns = 1<<40, 2*time.Second, 25 })
 	w.service.set(func(f *fakeService) { f.delay = 1200 * time.Millisecond })
-	got := g.sendConcurrently(t, w.identity.newKey(), 75)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	got := map[int]int{}
+	for range 5 {
+		all.Go(func() {
+			own := g.sendConcurrently(t, w.identity.newKey(), 15)
+			mu.Lock()
+			defer mu.Unlock()
+			for status, n := range own {
+				got[status] += n
+			}
+		})
+	}
+	all.Wait()
 	if got[200] != 25 || got[504] != 50 || g.breaker("customers") != closed {
 		t.Errorf("statuses %v, the breaker is %v", got, g.breaker("customers"))
+	}
+}
+
+// A tenant whose calls all hang uses a quarter of the connections to a service. Its own further calls wait, and those of others do not.
+func TestATenantsSlowCallsLeaveConnections(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t, func(c *Config) { c.RateLimit, c.UpstreamTimeout, c.UpstreamMaxConns = 1<<40, 5*time.Second, 20 })
+	var hanging atomic.Int64
+	w.service.set(func(f *fakeService) {
+		f.handle = func(_ http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodGet {
+				return false
+			}
+			hanging.Add(1)
+			<-r.Context().Done()
+			return true
+		}
+	})
+	slow := w.identity.newKey()
+	done := make(chan map[int]int)
+	go func() {
+		got := map[int]int{}
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		for range 60 {
+			all.Go(func() {
+				a, err := g.try(t, "POST", customers, ada, bearer(slow))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				got[a.StatusCode]++
+			})
+		}
+		all.Wait()
+		done <- got
+	}()
+	eventually(t, "calls hang", func() bool { return hanging.Load() == 5 })
+	for range 50 {
+		want(t, g.send(t, "GET", oneCu, "", bearer(w.identity.newKey())), 200, "")
+	}
+	select {
+	case got := <-done:
+		t.Errorf("the slow calls ended first: %v", got)
+	default:
+	}
+	if n := hanging.Load(); n != 5 {
+		t.Errorf("%d of the slow calls run", n)
+	}
+	if got := <-done; got[504] != 60 {
+		t.Errorf("statuses %v", got)
 	}
 }

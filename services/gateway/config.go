@@ -25,7 +25,7 @@ type Config struct {
 
 	UpstreamTimeout  time.Duration `env:"UPSTREAM_TIMEOUT" envDefault:"10s"`         // time limit of one call, or until the header of a stream arrives; then 504
 	GatewayTimeout   time.Duration `env:"UPSTREAM_GATEWAY_TIMEOUT" envDefault:"30s"` // the same for a service that waits for a payment gateway; longer than that service's own calls take
-	UpstreamMaxConns int           `env:"UPSTREAM_MAX_CONNS" envDefault:"256"`       // maximum number of connections to each service
+	UpstreamMaxConns int           `env:"UPSTREAM_MAX_CONNS" envDefault:"256"`       // maximum number of connections to each service; a tenant can use a quarter of them
 
 	StreamsPerCredential   int           `env:"STREAMS_PER_CREDENTIAL" envDefault:"10"`  // maximum number of open streams of a credential in this process; one more returns 429
 	DownloadsPerCredential int           `env:"DOWNLOADS_PER_CREDENTIAL" envDefault:"2"` // maximum number of parallel CSV downloads and exports of a credential in this process; one more returns 429

@@ -32,7 +32,7 @@ type Upstream struct {
 	host    string
 	client  *fasthttp.HostClient
 	breaker *peer.Breaker
-	places  chan struct{} // one for each running call
+	places  *places
 
 	streams      *http.Transport
 	writeTimeout time.Duration
@@ -41,7 +41,7 @@ type Upstream struct {
 // UpstreamOptions are the options of NewUpstream.
 type UpstreamOptions struct {
 	Timeout            time.Duration // from the call to the end of the response, or to a stream's header
-	MaxConns           int           // connections to the service without streams; further calls wait for one
+	MaxConns           int           // connections to the service without streams, of which a client can use a quarter; further calls wait for one
 	StreamWriteTimeout time.Duration // for one write to a stream's client
 	Changed            func(target, state string)
 }
@@ -66,7 +66,7 @@ func NewUpstream(target, base string, signer *caller.Signer, opt UpstreamOptions
 	}
 	up := &Upstream{
 		target: target, signer: signer, timeout: opt.Timeout, scheme: u.Scheme, host: u.Host,
-		streams: newStreams(opt.Timeout), writeTimeout: opt.StreamWriteTimeout, places: make(chan struct{}, opt.MaxConns),
+		streams: newStreams(opt.Timeout), writeTimeout: opt.StreamWriteTimeout, places: newPlaces(opt.MaxConns),
 		breaker: peer.NewBreaker(func(state string) { opt.Changed(target, state) }),
 	}
 	up.client = &fasthttp.HostClient{
@@ -94,10 +94,11 @@ func (u *Upstream) again(req *fasthttp.Request, _ int, err error) (resetTimeout,
 // A response that the service should never return, such as a rejected signature or a body that is too large, is an internal error.
 func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Response, error) {
 	deadline := time.Now().Add(u.timeout)
-	if err := u.acquirePlace(ctx, deadline); err != nil {
+	release, err := u.acquirePlace(ctx, call, deadline)
+	if err != nil {
 		return domain.Response{}, err
 	}
-	defer func() { <-u.places }()
+	defer release()
 	signed, err := u.signer.SignEncoded(call.Encoded, call.Statement(u.target), time.Now())
 	if err != nil {
 		return domain.Response{}, fmt.Errorf("sign call: %w", err)
@@ -128,25 +129,20 @@ func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Response, 
 	return a, nil
 }
 
-// acquirePlace reserves a place among the running calls. If all are in use, it waits until the deadline, in the order of arrival,
-// but not for a service whose breaker is open.
-func (u *Upstream) acquirePlace(ctx context.Context, deadline time.Time) error {
-	select {
-	case u.places <- struct{}{}:
-		return nil
-	default:
-	}
-	if u.breaker.Open() {
-		return u.open()
+// acquirePlace reserves a place among the running calls. If all are in use, or all of the client, it waits until the deadline, in the
+// order of arrival, but not for a service whose breaker is open.
+func (u *Upstream) acquirePlace(ctx context.Context, call *domain.Call, deadline time.Time) (release func(), err error) {
+	client := clientOf(call)
+	if u.breaker.Open() && !u.places.free(client) {
+		return nil, u.open()
 	}
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	select {
-	case u.places <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return apperr.ErrTimeout.WithCause(fmt.Errorf("%s: all %d connections were taken: %w", u.target, cap(u.places), ctx.Err()))
+	release, err = u.places.acquire(ctx, client)
+	if err != nil {
+		return nil, apperr.ErrTimeout.WithCause(fmt.Errorf("%s: all %d connections were taken, or a quarter of them by this client: %w", u.target, cap(u.places.all), err))
 	}
+	return release, nil
 }
 
 // acquirePermit acquires a permit of the breaker. record releases it.
