@@ -182,7 +182,9 @@ const scopeSettings = `set_config('app.tenant_id', case when exists (select from
 // Otherwise a write that ends in between would be missed.
 const Watermark = `current_setting('app.settled')::timestamptz`
 
-const setWatermark = `select set_config('app.settled', oldest_write()::text, true)`
+// setWatermark also makes the server plan the list for the values of its arguments. A plan for all values does not know how rare a
+// filter is, and reads all rows since a time to find a few.
+const setWatermark = `select set_config('app.settled', oldest_write()::text, true), set_config('plan_cache_mode', 'force_custom_plan', true)`
 
 // Tx runs fn in one transaction of the caller in ctx. It retries a deadlock or serialization failure once, so fn must
 // have no effect outside tx.

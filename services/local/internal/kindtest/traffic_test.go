@@ -82,7 +82,7 @@ type failure struct {
 }
 
 func (f failure) String() string {
-	return fmt.Sprintf("%s %s (%v): %d %v %.200s", f.method, f.path, f.at.Sub(f.began).Round(time.Millisecond), f.status, f.err, f.body)
+	return fmt.Sprintf("%s %s %s (%v): %d %v %.200s", f.began.Format(time.StampMilli), f.method, f.path, f.at.Sub(f.began).Round(time.Millisecond), f.status, f.err, f.body)
 }
 
 // send starts to send the calls of next, `rate` per second.
