@@ -18,7 +18,7 @@ import (
 type Config struct {
 	RedisURL     secret.Setting `env:"REDIS_URL,required" secret:"url"` // URL of one server, a Cluster or Sentinels
 	Redis        redisx.Access  // certificates, and the login for Sentinels
-	RedisTimeout time.Duration  `env:"REDIS_TIMEOUT" envDefault:"15ms"` // how long a request waits for Redis; then it continues without Redis
+	RedisTimeout time.Duration  `env:"REDIS_TIMEOUT" envDefault:"100ms"` // how long a request waits for Redis; then it and the next ones continue without Redis until it responds again
 
 	Upstreams peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"` // URL of the services; UPSTREAM_<NAME>_URL replaces it for one service
 	SignKeys  secret.Setting `env:"CALLER_SIGN_KEYS,required" secret:"true"`         // keys to sign calls to the services: <target>=<kid>:<hex>,…
