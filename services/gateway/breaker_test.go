@@ -172,13 +172,33 @@ func TestTimeoutsWithoutACredential(t *testing.T) {
 	}
 }
 
-// A thousand clients share 256 connections. A call without a connection waits for one until its own deadline.
+// sendAsTenants is sendConcurrently for several tenants at the same time.
+func (w *world) sendAsTenants(t *testing.T, g *gateway, tenants, clients int) map[int]int {
+	t.Helper()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	got := map[int]int{}
+	for range tenants {
+		all.Go(func() {
+			own := g.sendConcurrently(t, w.identity.newKey(), clients)
+			mu.Lock()
+			defer mu.Unlock()
+			for status, n := range own {
+				got[status] += n
+			}
+		})
+	}
+	all.Wait()
+	return got
+}
+
+// A thousand clients of twenty tenants share 256 connections. A call without a connection waits for one until its own deadline.
 func TestAThousandClientsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t, func(c *Config) { c.RateLimit, c.UpstreamTimeout = 1<<40, 20*time.Second })
 	w.service.set(func(f *fakeService) { f.delay = 600 * time.Millisecond })
-	if got := g.sendConcurrently(t, w.identity.newKey(), 1000); got[200] != 1000 {
+	if got := w.sendAsTenants(t, g, 20, 50); got[200] != 1000 {
 		t.Errorf("statuses %v", got)
 	}
 }
@@ -189,30 +209,17 @@ func TestWaitingForAConnectionIsNoFailureOfItsService(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(t, func(c *Config) { c.RateLimit, c.UpstreamTimeout, c.UpstreamMaxConns = 1<<40, 2*time.Second, 25 })
 	w.service.set(func(f *fakeService) { f.delay = 1200 * time.Millisecond })
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	got := map[int]int{}
-	for range 5 {
-		all.Go(func() {
-			own := g.sendConcurrently(t, w.identity.newKey(), 15)
-			mu.Lock()
-			defer mu.Unlock()
-			for status, n := range own {
-				got[status] += n
-			}
-		})
-	}
-	all.Wait()
+	got := w.sendAsTenants(t, g, 5, 15)
 	if got[200] != 25 || got[504] != 50 || g.breaker("customers") != closed {
 		t.Errorf("statuses %v, the breaker is %v", got, g.breaker("customers"))
 	}
 }
 
-// A tenant whose calls all hang uses a quarter of the connections to a service. Its own further calls wait, and those of others do not.
+// A tenant whose calls all hang uses some of the connections to a service. Its own further calls wait, and those of others do not.
 func TestATenantsSlowCallsLeaveConnections(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	g := w.start(t, func(c *Config) { c.RateLimit, c.UpstreamTimeout, c.UpstreamMaxConns = 1<<40, 5*time.Second, 20 })
+	g := w.start(t, func(c *Config) { c.RateLimit, c.UpstreamTimeout, c.UpstreamMaxConns, c.UpstreamTenantCalls = 1<<40, 5*time.Second, 20, 5 })
 	var hanging atomic.Int64
 	w.service.set(func(f *fakeService) {
 		f.handle = func(_ http.ResponseWriter, r *http.Request) bool {

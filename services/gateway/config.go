@@ -25,7 +25,9 @@ type Config struct {
 
 	UpstreamTimeout  time.Duration `env:"UPSTREAM_TIMEOUT" envDefault:"10s"`         // time limit of one call, or until the header of a stream arrives; then 504
 	GatewayTimeout   time.Duration `env:"UPSTREAM_GATEWAY_TIMEOUT" envDefault:"30s"` // the same for a service that waits for a payment gateway; longer than that service's own calls take
-	UpstreamMaxConns int           `env:"UPSTREAM_MAX_CONNS" envDefault:"256"`       // maximum number of connections to each service; a tenant can use a quarter of them
+	UpstreamMaxConns int           `env:"UPSTREAM_MAX_CONNS" envDefault:"256"`       // maximum number of connections to each service
+
+	UpstreamTenantCalls int `env:"UPSTREAM_CALLS_PER_TENANT" envDefault:"16"` // how many calls of a tenant, or of an address without a credential, run at once in each service; further ones wait; a quarter of UPSTREAM_MAX_CONNS for a service that waits for payment gateways
 
 	StreamsPerCredential   int           `env:"STREAMS_PER_CREDENTIAL" envDefault:"10"`  // maximum number of open streams of a credential in this process; one more returns 429
 	DownloadsPerCredential int           `env:"DOWNLOADS_PER_CREDENTIAL" envDefault:"2"` // maximum number of parallel CSV downloads and exports of a credential in this process; one more returns 429
@@ -71,7 +73,7 @@ const (
 func (c *Config) check() error {
 	for name, n := range map[string]int64{
 		"TOKEN_RATE_LIMIT_PER_MINUTE": c.TokenRateLimit, "GATEWAY_EVENT_RATE_LIMIT_PER_MINUTE": c.EventRateLimit, "OAUTH_RATE_LIMIT_PER_MINUTE": c.OAuthRateLimit, "DOWNLOADS_PER_CREDENTIAL": int64(c.DownloadsPerCredential),
-		"MCP_MESSAGES_PER_TENANT": int64(c.MCPMessagesPerTenant), "UPSTREAM_MAX_CONNS": int64(c.UpstreamMaxConns), "UNKNOWN_KEYS_PER_SECOND": int64(c.UnknownPerSecond),
+		"MCP_MESSAGES_PER_TENANT": int64(c.MCPMessagesPerTenant), "UPSTREAM_MAX_CONNS": int64(c.UpstreamMaxConns), "UPSTREAM_CALLS_PER_TENANT": int64(c.UpstreamTenantCalls), "UNKNOWN_KEYS_PER_SECOND": int64(c.UnknownPerSecond),
 		"BODY_BYTES_PER_CREDENTIAL": c.BodyBytesPerCredential, "BODY_BYTES": c.BodyBytes, "BODY_STALL_TIMEOUT": int64(c.BodyStallTimeout),
 	} {
 		if n < 1 {

@@ -187,7 +187,7 @@ func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slo
 			return nil, err
 		}
 		up, err := peers.NewUpstream(name, address, signer, peers.UpstreamOptions{
-			Timeout: timeoutOf(cfg, name), MaxConns: cfg.UpstreamMaxConns, StreamWriteTimeout: cfg.StreamWriteTimeout,
+			Timeout: timeoutOf(cfg, name), MaxConns: cfg.UpstreamMaxConns, ClientCalls: clientCallsOf(cfg, name), StreamWriteTimeout: cfg.StreamWriteTimeout,
 			Changed: func(target, state string) {
 				m.Breaker.WithLabelValues(target).Set(breakerStates[state])
 				log.Warn("circuit breaker", slog.String("service", target), slog.String("state", state))
@@ -202,17 +202,31 @@ func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slo
 	return out, nil
 }
 
-// timeoutOf returns the time limit of a call. It is longer for a service that waits for payment gateways, and for a service that
-// calls such a service.
+// timeoutOf returns the time limit of a call.
 func timeoutOf(cfg Config, name string) time.Duration {
+	if waitsForGateways(name) {
+		return cfg.GatewayTimeout
+	}
+	return cfg.UpstreamTimeout
+}
+
+// clientCallsOf returns how many calls of a client run at once. Calls that wait for a payment gateway use no processor, so more of them
+// can wait.
+func clientCallsOf(cfg Config, name string) int {
+	if waitsForGateways(name) {
+		return max(1, cfg.UpstreamMaxConns/4)
+	}
+	return min(cfg.UpstreamTenantCalls, cfg.UpstreamMaxConns)
+}
+
+// waitsForGateways reports whether a service waits for payment gateways, or calls a service that does.
+func waitsForGateways(name string) bool {
 	waits := func(name string) bool {
 		s, ok := proto.ServiceNamed(name)
 		return ok && slices.Contains(s.Reaches, "gateways")
 	}
-	if s, ok := proto.ServiceNamed(name); waits(name) || ok && !s.Database && slices.ContainsFunc(s.Calls, waits) {
-		return cfg.GatewayTimeout
-	}
-	return cfg.UpstreamTimeout
+	s, ok := proto.ServiceNamed(name)
+	return waits(name) || ok && !s.Database && slices.ContainsFunc(s.Calls, waits)
 }
 
 // redisChanged logs once per outage, not once per request, that rate limits are local.

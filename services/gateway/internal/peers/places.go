@@ -5,10 +5,11 @@ import (
 	"sync"
 )
 
-// places are the running calls to one service. A client, which is a tenant or an address without one, can use a quarter of them, so that
-// its slow calls, or very many of them, leave connections to the others. Its further calls wait only for its own.
+// places are the running calls to one service. A client, which is a tenant or an address without one, can use only some of them, so that
+// its slow calls, or very many of them, leave connections and processors to the others. Its further calls wait only for its own.
 type places struct {
-	all chan struct{} // one for each running call
+	all  chan struct{} // one for each running call
+	each int           // of a client
 
 	mu  sync.Mutex
 	own map[string]*share // guarded by mu: of the clients with calls that run or wait
@@ -20,8 +21,8 @@ type share struct {
 	running chan struct{}
 }
 
-func newPlaces(n int) *places {
-	return &places{all: make(chan struct{}, n), own: map[string]*share{}}
+func newPlaces(all, each int) *places {
+	return &places{all: make(chan struct{}, all), each: each, own: map[string]*share{}}
 }
 
 // acquire takes a place for a call of the client. It waits until ctx ends. The caller must call release when the call has ended.
@@ -63,7 +64,7 @@ func (p *places) enter(client string) *share {
 	defer p.mu.Unlock()
 	own := p.own[client]
 	if own == nil {
-		own = &share{running: make(chan struct{}, max(1, cap(p.all)/4))}
+		own = &share{running: make(chan struct{}, p.each)}
 		p.own[client] = own
 	}
 	own.calls++

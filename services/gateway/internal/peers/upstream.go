@@ -41,7 +41,8 @@ type Upstream struct {
 // UpstreamOptions are the options of NewUpstream.
 type UpstreamOptions struct {
 	Timeout            time.Duration // from the call to the end of the response, or to a stream's header
-	MaxConns           int           // connections to the service without streams, of which a client can use a quarter; further calls wait for one
+	MaxConns           int           // connections to the service without streams; further calls wait for one
+	ClientCalls        int           // of a tenant, or of an address without a credential, at once; its further calls wait
 	StreamWriteTimeout time.Duration // for one write to a stream's client
 	Changed            func(target, state string)
 }
@@ -66,7 +67,7 @@ func NewUpstream(target, base string, signer *caller.Signer, opt UpstreamOptions
 	}
 	up := &Upstream{
 		target: target, signer: signer, timeout: opt.Timeout, scheme: u.Scheme, host: u.Host,
-		streams: newStreams(opt.Timeout), writeTimeout: opt.StreamWriteTimeout, places: newPlaces(opt.MaxConns),
+		streams: newStreams(opt.Timeout), writeTimeout: opt.StreamWriteTimeout, places: newPlaces(opt.MaxConns, opt.ClientCalls),
 		breaker: peer.NewBreaker(func(state string) { opt.Changed(target, state) }),
 	}
 	up.client = &fasthttp.HostClient{
@@ -140,7 +141,7 @@ func (u *Upstream) acquirePlace(ctx context.Context, call *domain.Call, deadline
 	defer cancel()
 	release, err = u.places.acquire(ctx, client)
 	if err != nil {
-		return nil, apperr.ErrTimeout.WithCause(fmt.Errorf("%s: all %d connections were taken, or a quarter of them by this client: %w", u.target, cap(u.places.all), err))
+		return nil, apperr.ErrTimeout.WithCause(fmt.Errorf("%s: all %d connections were taken, or %d by this client: %w", u.target, cap(u.places.all), u.places.each, err))
 	}
 	return release, nil
 }

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -69,21 +68,39 @@ func TestNoisyTenant(t *testing.T) {
 	time.Sleep(20 * time.Second)
 	alone.stop().none(t, "the neighbor alone")
 
-	crowded := neighbor()
-	passed, refused, late := overload(t, keys)
+	crowded, begin := neighbor(), time.Now()
+	o := overload(t, keys)
+	end := time.Now()
 	crowded.stop().none(t, "the neighbor of the noisy tenant")
-	if passed != tenantLimit || refused < tenantLimit {
-		t.Errorf("%d passed and %d were refused, of a limit of %d", passed, refused, tenantLimit)
+	if o.passed != tenantLimit || o.refused < tenantLimit {
+		t.Errorf("%d passed and %d were refused, of a limit of %d", o.passed, o.refused, tenantLimit)
 	}
-	t.Logf("%d passed, %d refused, %d late; the neighbor's p50 and p99 are %v and %v alone, %v and %v with this load", passed, refused, late,
-		alone.percentile(50), alone.percentile(99), crowded.percentile(50), crowded.percentile(99))
+	t.Logf("%d passed within %v, %d refused, %d late", o.passed, o.full.Sub(begin).Round(time.Millisecond), o.refused, o.late)
+	for _, part := range []struct {
+		when     string
+		of       *traffic
+		from, to time.Time
+	}{
+		{"alone", alone, time.Time{}, end},
+		{"with this load", crowded, begin, end},
+		{"while the limit passes", crowded, begin, o.full},
+		{"while everything is refused", crowded, o.full, end},
+	} {
+		t.Logf("the neighbor %s: p50 %v, p99 %v", part.when, part.of.percentile(50, part.from, part.to), part.of.percentile(99, part.from, part.to))
+	}
 }
 
-// overload sends 20 times the limit with the keys in turn, within the first window. It returns how many requests passed in it, were
-// refused, and passed later.
-func overload(t *testing.T, keys []string) (passed, refused, late int64) {
+// overloaded is what became of the requests of a noisy tenant: how many passed in the first window, were refused, and passed later, and
+// when the last one of the first window passed.
+type overloaded struct {
+	passed, refused, late int64
+	full                  time.Time
+}
+
+// overload sends 20 times the limit with the keys in turn, within the first window.
+func overload(t *testing.T, keys []string) (o overloaded) {
 	t.Helper()
-	var pass, refuse, tooLate atomic.Int64
+	var mu sync.Mutex
 	next, ends := make(chan string), time.Now().Add(59*time.Second)
 	var senders sync.WaitGroup
 	for range 64 {
@@ -92,16 +109,18 @@ func overload(t *testing.T, keys []string) (passed, refused, late int64) {
 				c := readTenant()
 				c.key = secret
 				status, err := fetchStatus(t.Context(), client, c)
-				switch {
+				mu.Lock()
+				switch now := time.Now(); {
 				case err != nil || status != http.StatusOK && status != http.StatusTooManyRequests:
 					t.Errorf("the noisy tenant: %d %v", status, err)
 				case status == http.StatusTooManyRequests:
-					refuse.Add(1)
-				case time.Now().Before(ends):
-					pass.Add(1)
+					o.refused++
+				case now.Before(ends):
+					o.passed, o.full = o.passed+1, now
 				default:
-					tooLate.Add(1)
+					o.late++
 				}
+				mu.Unlock()
 			}
 		})
 	}
@@ -113,5 +132,5 @@ func overload(t *testing.T, keys []string) (passed, refused, late int64) {
 	}
 	close(next)
 	senders.Wait()
-	return pass.Load(), refuse.Load(), tooLate.Load()
+	return o
 }

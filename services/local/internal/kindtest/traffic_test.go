@@ -67,9 +67,15 @@ type traffic struct {
 	quit, done chan struct{}
 	mu         sync.Mutex
 	sent       int
-	took       []time.Duration // of the requests with a response
+	took       []duration // of the requests with a response
 	failed     []failure
 	pending    map[*call]time.Time
+}
+
+// duration is how long a request took that began at a time.
+type duration struct {
+	began time.Time
+	took  time.Duration
 }
 
 // failure is a request without a 2xx response.
@@ -123,7 +129,7 @@ func (tr *traffic) do(c call) {
 	defer tr.mu.Unlock()
 	delete(tr.pending, &c)
 	if err == nil {
-		tr.took = append(tr.took, time.Since(began))
+		tr.took = append(tr.took, duration{began, time.Since(began)})
 	}
 	if err != nil || status/100 != 2 {
 		tr.failed = append(tr.failed, failure{call: c, at: time.Now(), began: began, status: status, err: err, body: string(body)})
@@ -164,13 +170,19 @@ func (tr *traffic) none(t *testing.T, when string) {
 	}
 }
 
-// percentile returns a percentile of the durations, after stop.
-func (tr *traffic) percentile(percent int) time.Duration {
-	slices.Sort(tr.took)
-	if len(tr.took) == 0 {
+// percentile returns a percentile of the durations of the requests that began in a period, after stop.
+func (tr *traffic) percentile(percent int, from, to time.Time) time.Duration {
+	var took []time.Duration
+	for _, d := range tr.took {
+		if d.began.After(from) && d.began.Before(to) {
+			took = append(took, d.took)
+		}
+	}
+	slices.Sort(took)
+	if len(took) == 0 {
 		return 0
 	}
-	return tr.took[min(len(tr.took)*percent/100, len(tr.took)-1)].Round(100 * time.Microsecond)
+	return took[min(len(took)*percent/100, len(took)-1)].Round(100 * time.Microsecond)
 }
 
 func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, rand.Uint64()) }
