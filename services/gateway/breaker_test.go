@@ -219,7 +219,9 @@ func TestWaitingForAConnectionIsNoFailureOfItsService(t *testing.T) {
 func TestATenantsSlowCallsLeaveConnections(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	g := w.start(t, func(c *Config) { c.RateLimit, c.UpstreamTimeout, c.UpstreamMaxConns, c.UpstreamTenantCalls = 1<<40, 5*time.Second, 20, 5 })
+	g := w.start(t, func(c *Config) {
+		c.RateLimit, c.UpstreamTimeout, c.UpstreamMaxConns, c.UpstreamTenantCalls = 1<<40, 5*time.Second, 20, 5
+	})
 	var hanging atomic.Int64
 	w.service.set(func(f *fakeService) {
 		f.handle = func(_ http.ResponseWriter, r *http.Request) bool {

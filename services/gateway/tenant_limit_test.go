@@ -165,6 +165,35 @@ func TestAFloodOfOneTenant(t *testing.T) {
 	want(t, g.send(t, "GET", oneCu, "", bearer(keys[1])), 401, "revoked_credential")
 }
 
+// While the requests of a tenant are rejected, its credentials are not looked up when they become too old. A revoked one is found
+// nevertheless, although Redis does not know of it, and so is a higher limit.
+func TestOldPrincipalsOfAFlood(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	limit := func(n int) func(*internalapi.Principal) {
+		return func(p *internalapi.Principal) { p.Limits = &internalapi.TenantLimits{RequestsPerMinute: &n} }
+	}
+	g := w.start(t, func(c *Config) { c.PrincipalCacheTTL = 10 * time.Millisecond })
+	keys := w.identity.keysOf(30, limit(20))
+	passed, refused := sendAll(t, []*gateway{g}, keys, 1020)
+	if full := count(g.server.Pipeline.Metrics.Principals.WithLabelValues("full")); passed != 20 || refused != 1000 || full < 300 {
+		t.Errorf("%d passed, %d were refused, %v of them without a lookup", passed, refused, full)
+	}
+	w.identity.change(keys[0], func(p *internalapi.Principal) { p.Revoked = true })
+	send := func(key string) int { return g.send(t, "GET", oneCu, "", bearer(key)).StatusCode }
+	eventually(t, "the revoked key is rejected", func() bool { return send(keys[0]) == 401 })
+	for range 20 {
+		if status := send(keys[0]); status != 401 {
+			t.Errorf("later: %d", status)
+		}
+	}
+	if status := send(keys[1]); status != 429 {
+		t.Errorf("another key: %d", status)
+	}
+	w.identity.change(keys[1], limit(1000))
+	eventually(t, "the higher limit", func() bool { return send(keys[1]) == 200 })
+}
+
 // A tenant's own limits replace the defaults, and a change applies to the next request of each gateway.
 func TestATenantsOwnLimits(t *testing.T) {
 	t.Parallel()

@@ -116,6 +116,7 @@ func build(cfg Config, pages *docs.Pages, entries, counts kafkax.Producer, log *
 	limits := app.NewLookups(lookupsAtOnce, cfg.UnknownPerSecond)
 	toIdentity.Changed = func(state string) { metrics.Breaker.WithLabelValues(lookups).Set(breakerStates[state]) }
 	identity := &peers.Identity{Client: toIdentity}
+	local := app.NewCounters(principalCacheSize)
 	compressor, err := api.NewCompressor(cfg.Compressions)
 	if err != nil {
 		return nil, nil, err
@@ -129,11 +130,11 @@ func build(cfg Config, pages *docs.Pages, entries, counts kafkax.Producer, log *
 		BodyStallTimeout: cfg.BodyStallTimeout,
 		Pipeline: &app.Pipeline{
 			Principals: app.NewPrincipals(identity.Lookup, app.PrincipalOptions{
-				TTL: cfg.PrincipalCacheTTL, Size: principalCacheSize, Lookups: limits,
+				TTL: cfg.PrincipalCacheTTL, Size: principalCacheSize, Lookups: limits, Local: local, Limits: cfg.limits(),
 			}, metrics),
 			Origins:  app.NewOrigins(identity.OriginRegistered),
 			Redis:    redis,
-			Local:    app.NewCounters(principalCacheSize),
+			Local:    local,
 			Limits:   cfg.limits(),
 			Browsers: perMinute(cfg.OAuthRateLimit),
 			Tokens: app.NewTokens(app.TokenOptions{

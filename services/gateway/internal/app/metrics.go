@@ -5,7 +5,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // Metrics are the metrics of the caches and the limiter. No label contains a tenant or a key.
 type Metrics struct {
 	Fallback   prometheus.Counter     // requests that were counted in this process only
-	Principals *prometheus.CounterVec // lookups by result: hit, miss, unknown, refused, reread
+	Principals *prometheus.CounterVec // lookups by result: hit, miss, unknown, refused, reread, full
 	Replays    *prometheus.CounterVec // writes with a key by result: hit, miss, mismatch
 	Dropped    prometheus.Counter     // responses that were not cached
 	RedisDown  prometheus.Gauge       // 1 while Redis is down

@@ -89,6 +89,13 @@ func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdic
 		p.Metrics.Reused.Inc()
 		return Verdict{Credential: c, Rates: rates}, nil
 	}
+	if c.stale {
+		fresh, err := p.Principals.reload(ctx, c)
+		if err != nil {
+			return Verdict{}, err
+		}
+		return p.Admit(ctx, fresh, key)
+	}
 	result, err := p.Redis.Evaluate(store.Request{Holder: from, Limits: limits, Key: key})
 	obs.Since(ctx, "redis_ms", start)
 	if err != nil {

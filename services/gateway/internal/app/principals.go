@@ -10,8 +10,10 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"holdfast.dev/libs/apikey"
+	"holdfast.dev/libs/apperr"
 
 	"holdfast.dev/services/gateway/internal/domain"
+	"holdfast.dev/services/gateway/internal/places"
 )
 
 // Credential is a cached principal. It is never changed, only replaced.
@@ -21,6 +23,7 @@ type Credential struct {
 	loaded time.Time
 	marker string // Redis's marker and state when the principal was read
 	state  string
+	stale  bool // too old: only to reject a request over a limit
 }
 
 // LookupFunc requests a principal from identity, by the hash and the kind of its credential. It returns ErrInvalid if there is
@@ -32,9 +35,12 @@ type Principals struct {
 	lookup  LookupFunc
 	cache   cache[[32]byte, *Credential]
 	unknown cache[[32]byte, struct{}]
-	good    cache[[32]byte, struct{}] // credentials that were valid recently: their lookups never wait
+	good    cache[[32]byte, *Credential] // credentials that were valid recently: their lookups wait only for others of their tenant
+	local   *Counters
+	limits  domain.Limits
 	flights singleflight.Group
 	lookups *Lookups
+	again   *places.Places // lookups of good credentials
 	metrics *Metrics
 }
 
@@ -43,27 +49,38 @@ type PrincipalOptions struct {
 	TTL     time.Duration // how long a result is cached, including that there is no principal
 	Size    int           // entries of each cache
 	Lookups *Lookups      // limits lookups of credentials that were not valid recently
+
+	Local  *Counters     // of Pipeline, like the next one
+	Limits domain.Limits // of tenants without their own
 }
+
+// Lookups of credentials that were valid recently, at the same time: of all tenants, and of one, which can have thousands of keys that
+// become too old in the same second.
+const (
+	repeatedLookups = 64
+	lookupsOfTenant = 4
+)
 
 // lookupTimeout limits a lookup. Several requests can wait for it, so the end of one request does not cancel it.
 const lookupTimeout = 3 * time.Second
 
-// goodFor is how long lookups of a valid credential do not have to wait.
+// goodFor is how long lookups of a valid credential do not wait for those of other tenants.
 const goodFor = time.Hour
 
 // NewPrincipals creates empty caches in front of lookup.
 func NewPrincipals(lookup LookupFunc, opt PrincipalOptions, m *Metrics) *Principals {
 	return &Principals{
-		lookup: lookup, lookups: opt.Lookups, metrics: m,
+		lookup: lookup, lookups: opt.Lookups, metrics: m, local: opt.Local, limits: opt.Limits, again: places.New(repeatedLookups, lookupsOfTenant),
 		cache:   newCache[[32]byte, *Credential](opt.Size, opt.TTL, sinceWrite),
 		unknown: newCache[[32]byte, struct{}](opt.Size, opt.TTL, sinceWrite),
-		good:    newCache[[32]byte, struct{}](opt.Size, goodFor, sinceWrite),
+		good:    newCache[[32]byte, *Credential](opt.Size, goodFor, sinceWrite),
 	}
 }
 
 // Find returns the credential of a well-formed token. It returns ErrInvalid if no credential has the token, and ErrGuessing if
 // there are too many unknown tokens to look this one up. A credential that was valid recently never gets ErrGuessing. With
-// ErrRevoked and ErrExpired, Find also returns the credential.
+// ErrRevoked and ErrExpired, Find also returns the credential. While the requests of a tenant are rejected, its credentials are not looked
+// up when they become too old. Admit then looks up the credential if it does not reject the request.
 func (p *Principals) Find(ctx context.Context, token, address string) (*Credential, error) {
 	hash, kind := apikey.Hash(token), domain.KindOf(token)
 	if c, ok := p.cache.get(hash); ok {
@@ -74,13 +91,41 @@ func (p *Principals) Find(ctx context.Context, token, address string) (*Credenti
 		p.metrics.Principals.WithLabelValues("unknown").Inc()
 		return nil, domain.ErrInvalid
 	}
+	known, ok := p.good.get(hash)
+	if ok && p.full(known) {
+		p.metrics.Principals.WithLabelValues("full").Inc()
+		stale := *known
+		stale.stale = true
+		return stale.standing()
+	}
 	p.metrics.Principals.WithLabelValues("miss").Inc()
-	return p.once(hash, func() (*Credential, error) {
-		if _, ok := p.good.get(hash); ok {
-			return p.load(ctx, hash, kind, "", "")
-		}
-		return p.loadLimited(ctx, hash, kind, address)
-	})
+	if ok {
+		return p.reload(ctx, known)
+	}
+	return p.once(hash, func() (*Credential, error) { return p.loadLimited(ctx, hash, kind, address) })
+}
+
+// full reports whether the next request of c is rejected without asking Redis.
+func (p *Principals) full(c *Credential) bool {
+	_, full := p.local.FullBoth(holder(&c.Caller), p.limits.For(c.Limits))
+	return full
+}
+
+// reload looks up a credential that was valid recently.
+func (p *Principals) reload(ctx context.Context, c *Credential) (*Credential, error) {
+	return p.once(c.hash, func() (*Credential, error) { return p.loadAgain(ctx, c, "", "") })
+}
+
+// loadAgain loads a known credential when fewer than lookupsOfTenant of its tenant are being loaded.
+func (p *Principals) loadAgain(ctx context.Context, c *Credential, marker, state string) (*Credential, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
+	defer cancel()
+	release, err := p.again.Acquire(ctx, c.Caller.Tenant.String())
+	if err != nil {
+		return nil, apperr.ErrTimeout.WithCause(fmt.Errorf("wait for a look-up: %w", err))
+	}
+	defer release()
+	return p.load(ctx, c.hash, c.Caller.Kind, marker, state)
 }
 
 // loadLimited loads a credential that was not valid recently, within the limits of Lookups.
@@ -90,6 +135,8 @@ func (p *Principals) loadLimited(ctx context.Context, hash [32]byte, kind, addre
 		return nil, err
 	}
 	defer func() { p.lookups.Leave(errors.Is(err, domain.ErrInvalid)) }()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
+	defer cancel()
 	return p.load(ctx, hash, kind, "", "")
 }
 
@@ -97,7 +144,7 @@ func (p *Principals) loadLimited(ctx context.Context, hash [32]byte, kind, addre
 // share a lookup, because another lookup may have read before the change that these indicate.
 func (p *Principals) Reread(ctx context.Context, c *Credential, marker, state string) (*Credential, error) {
 	p.metrics.Principals.WithLabelValues("reread").Inc()
-	return p.once(c.hash, func() (*Credential, error) { return p.load(ctx, c.hash, c.Caller.Kind, marker, state) }, marker, "/", state)
+	return p.once(c.hash, func() (*Credential, error) { return p.loadAgain(ctx, c, marker, state) }, marker, "/", state)
 }
 
 // Revoke caches that c is revoked.
@@ -136,8 +183,6 @@ func (p *Principals) once(hash [32]byte, load func() (*Credential, error), seen 
 
 // load requests the principal from identity and caches the result.
 func (p *Principals) load(ctx context.Context, hash [32]byte, kind, marker, state string) (*Credential, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
-	defer cancel()
 	began := time.Now()
 	principal, err := p.lookup(ctx, hash, kind)
 	if errors.Is(err, domain.ErrInvalid) {
@@ -151,7 +196,7 @@ func (p *Principals) load(ctx context.Context, hash [32]byte, kind, marker, stat
 	c := &Credential{Principal: principal, hash: hash, loaded: began, marker: marker, state: state}
 	p.cache.set(hash, c)
 	if !c.Revoked {
-		p.good.set(hash, struct{}{})
+		p.good.set(hash, c)
 	}
 	return c, nil
 }

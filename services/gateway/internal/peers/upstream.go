@@ -21,6 +21,7 @@ import (
 	"holdfast.dev/libs/peer"
 
 	"holdfast.dev/services/gateway/internal/domain"
+	"holdfast.dev/services/gateway/internal/places"
 )
 
 // Upstream is one service that handles clients' requests.
@@ -32,7 +33,7 @@ type Upstream struct {
 	host    string
 	client  *fasthttp.HostClient
 	breaker *peer.Breaker
-	places  *places
+	places  *places.Places
 
 	streams      *http.Transport
 	writeTimeout time.Duration
@@ -67,7 +68,7 @@ func NewUpstream(target, base string, signer *caller.Signer, opt UpstreamOptions
 	}
 	up := &Upstream{
 		target: target, signer: signer, timeout: opt.Timeout, scheme: u.Scheme, host: u.Host,
-		streams: newStreams(opt.Timeout), writeTimeout: opt.StreamWriteTimeout, places: newPlaces(opt.MaxConns, opt.ClientCalls),
+		streams: newStreams(opt.Timeout), writeTimeout: opt.StreamWriteTimeout, places: places.New(opt.MaxConns, opt.ClientCalls),
 		breaker: peer.NewBreaker(func(state string) { opt.Changed(target, state) }),
 	}
 	up.client = &fasthttp.HostClient{
@@ -134,14 +135,15 @@ func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Response, 
 // order of arrival, but not for a service whose breaker is open.
 func (u *Upstream) acquirePlace(ctx context.Context, call *domain.Call, deadline time.Time) (release func(), err error) {
 	client := clientOf(call)
-	if u.breaker.Open() && !u.places.free(client) {
+	if u.breaker.Open() && !u.places.Free(client) {
 		return nil, u.open()
 	}
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	release, err = u.places.acquire(ctx, client)
+	release, err = u.places.Acquire(ctx, client)
 	if err != nil {
-		return nil, apperr.ErrTimeout.WithCause(fmt.Errorf("%s: all %d connections were taken, or %d by this client: %w", u.target, cap(u.places.all), u.places.each, err))
+		all, each := u.places.Limits()
+		return nil, apperr.ErrTimeout.WithCause(fmt.Errorf("%s: all %d connections were taken, or %d by this client: %w", u.target, all, each, err))
 	}
 	return release, nil
 }

@@ -1,13 +1,15 @@
-package peers
+// Package places limits what runs in a process at the same time, for each client and for all.
+package places
 
 import (
 	"context"
 	"sync"
 )
 
-// places are the running calls to one service. A client, which is a tenant or an address without one, can use only some of them, so that
-// its slow calls, or very many of them, leave connections and processors to the others. Its further calls wait only for its own.
-type places struct {
+// Places are for running calls, such as those to one service. A client, which is a tenant or an address without one, can use only some of
+// them, so that its slow calls, or very many of them, leave connections and processors to the others. Its further calls wait only for its
+// own.
+type Places struct {
 	all  chan struct{} // one for each running call
 	each int           // of a client
 
@@ -21,12 +23,13 @@ type share struct {
 	running chan struct{}
 }
 
-func newPlaces(all, each int) *places {
-	return &places{all: make(chan struct{}, all), each: each, own: map[string]*share{}}
+// New returns places for `all` calls, and for `each` of a client.
+func New(all, each int) *Places {
+	return &Places{all: make(chan struct{}, all), each: each, own: map[string]*share{}}
 }
 
-// acquire takes a place for a call of the client. It waits until ctx ends. The caller must call release when the call has ended.
-func (p *places) acquire(ctx context.Context, client string) (release func(), err error) {
+// Acquire takes a place for a call of the client. It waits until ctx ends. The caller must call release when the call has ended.
+func (p *Places) Acquire(ctx context.Context, client string) (release func(), err error) {
 	own := p.enter(client)
 	for _, room := range [...]chan struct{}{own.running, p.all} {
 		select {
@@ -51,15 +54,18 @@ func (p *places) acquire(ctx context.Context, client string) (release func(), er
 	}, nil
 }
 
-// free reports whether a call of the client would not wait.
-func (p *places) free(client string) bool {
+// Free reports whether a call of the client would not wait.
+func (p *Places) Free(client string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	own := p.own[client]
 	return len(p.all) < cap(p.all) && (own == nil || len(own.running) < cap(own.running))
 }
 
-func (p *places) enter(client string) *share {
+// Limits returns the number of places, and of those of a client.
+func (p *Places) Limits() (all, each int) { return cap(p.all), p.each }
+
+func (p *Places) enter(client string) *share {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	own := p.own[client]
@@ -71,7 +77,7 @@ func (p *places) enter(client string) *share {
 	return own
 }
 
-func (p *places) leave(client string, own *share) {
+func (p *Places) leave(client string, own *share) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if own.calls--; own.calls == 0 {
