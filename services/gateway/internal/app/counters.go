@@ -17,18 +17,18 @@ type Counters struct {
 }
 
 type counter struct {
-	mu      sync.Mutex
-	w       domain.Window
-	since   int64 // start of the current refusalPeriod, by Redis's clock
-	refused int   // requests that Redis rejected since then
+	mu    sync.Mutex
+	w     domain.Window
+	since time.Time // start of the current askPeriod
+	asked int       // requests for which Redis was asked since then, although the window was full
 }
 
-// Redis is asked about a full window maxRefusals times in a refusalPeriod, so that a program that ignores 429 does not use the time of
-// Redis. Until the period ends, the process does not learn that the credential was revoked, or that its limit was raised. A full window
-// stays full until its time has passed, whatever other processes do.
+// Redis is asked about a full window maxAsked times in an askPeriod, so that a program that ignores 429 uses neither Redis nor identity.
+// Until the period ends, the process does not learn that the credential was revoked, or that its limit was raised. A full window stays full
+// until its time has passed, whatever other processes do.
 const (
-	maxRefusals   = 5
-	refusalPeriod = 100_000 // microseconds
+	maxAsked  = 5
+	askPeriod = 100 * time.Millisecond
 )
 
 // NewCounters stores the `size` most used windows.
@@ -69,53 +69,52 @@ func (one *counter) adopt(w domain.Window) {
 	}
 }
 
-// Refused notes that Redis rejected a request of name.
-func (c *Counters) Refused(name string) { c.of(name).refuse(c.now()) }
-
-// RefusedBoth is Refused for each of the two windows that rejected a request.
-func (c *Counters) RefusedBoth(h store.Holder, r domain.Rates) {
-	now := c.now()
-	if r.Credential.RetryAfter > 0 {
-		c.of(h.Credential).refuse(now)
-	}
-	if r.Tenant.RetryAfter > 0 {
-		c.of(allOf(h)).refuse(now)
-	}
-}
-
-// Full reports whether a request of name is rejected without asking Redis, and the rate.
-func (c *Counters) Full(name string, l domain.Limit) (domain.Rate, bool) {
-	now := c.now()
+// Reject reports whether a request of name is rejected without asking Redis, and the rate.
+func (c *Counters) Reject(name string, l domain.Limit) (domain.Rate, bool) {
 	one, ok := c.windows.get(name)
 	if !ok {
 		return domain.Rate{}, false
 	}
-	w, known := one.read(now)
-	rate := l.Rate(w, now)
-	return rate, known && rate.RetryAfter > 0
+	rate := l.Rate(one.read(), c.now())
+	return rate, rate.RetryAfter > 0 && !one.ask()
 }
 
-// FullBoth is Full for a credential and its tenant. The count of the credential can lack requests that other processes have received.
-func (c *Counters) FullBoth(h store.Holder, l domain.Limits) (domain.Rates, bool) {
-	own, credential := c.Full(h.Credential, l.Credential)
-	all, tenant := c.Full(allOf(h), l.Tenant)
-	return domain.Rates{Credential: own, Tenant: all}, own.Limit > 0 && all.Limit > 0 && (credential || tenant)
-}
-
-func (one *counter) refuse(now int64) {
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	if now >= one.since+refusalPeriod {
-		one.since, one.refused = now, 0
+// RejectBoth is Reject for a credential and its tenant. The count of the credential can lack requests that other processes have received.
+func (c *Counters) RejectBoth(h store.Holder, l domain.Limits) (domain.Rates, bool) {
+	own, ok := c.windows.get(h.Credential)
+	all, known := c.windows.get(allOf(h))
+	if !ok || !known {
+		return domain.Rates{}, false
 	}
-	one.refused++
+	rates := l.Rates(domain.Windows{Credential: own.read(), Tenant: all.read()}, c.now())
+	return rates, rates.Tenant.RetryAfter > 0 && !all.ask() || rates.Credential.RetryAfter > 0 && !own.ask()
 }
 
-// read returns the window, and whether Redis has been asked about it often enough.
-func (one *counter) read(now int64) (domain.Window, bool) {
+// Full reports whether the window of a credential or of its tenant is full.
+func (c *Counters) Full(h store.Holder, l domain.Limits) bool {
+	now := c.now()
+	full := func(name string, l domain.Limit) bool {
+		one, ok := c.windows.get(name)
+		return ok && l.Rate(one.read(), now).RetryAfter > 0
+	}
+	return full(allOf(h), l.Tenant) || full(h.Credential, l.Credential)
+}
+
+func (one *counter) read() domain.Window {
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	return one.w, one.refused >= maxRefusals && now < one.since+refusalPeriod
+	return one.w
+}
+
+// ask reports whether Redis is asked about a request although the window is full.
+func (one *counter) ask() bool {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if now := time.Now(); now.Sub(one.since) >= askPeriod {
+		one.since, one.asked = now, 0
+	}
+	one.asked++
+	return one.asked <= maxAsked
 }
 
 // Take counts one request, unless the limit is reached.

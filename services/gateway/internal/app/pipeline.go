@@ -85,8 +85,7 @@ func holder(c *caller.Caller) store.Holder {
 func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdict, error) {
 	start := time.Now()
 	limits, from := p.Limits.For(c.Limits), holder(&c.Caller)
-	if rates, full := p.Local.FullBoth(from, limits); full {
-		p.Metrics.Reused.Inc()
+	if rates, rejected := p.Local.RejectBoth(from, limits); rejected && p.reused(from) {
 		return Verdict{Credential: c, Rates: rates}, nil
 	}
 	if c.stale {
@@ -94,7 +93,7 @@ func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdic
 		if err != nil {
 			return Verdict{}, err
 		}
-		return p.Admit(ctx, fresh, key)
+		c, limits = fresh, p.Limits.For(fresh.Limits)
 	}
 	result, err := p.Redis.Evaluate(store.Request{Holder: from, Limits: limits, Key: key})
 	obs.Since(ctx, "redis_ms", start)
@@ -119,11 +118,17 @@ func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdic
 	if c.Limits != before.Limits && !result.Passed { // it was not counted, and new limits may allow it
 		return p.Admit(ctx, c, key)
 	}
-	rates := limits.Rates(result.Windows, result.Now)
-	if !result.Passed {
-		p.Local.RefusedBoth(from, rates)
+	return Verdict{Credential: c, Rates: limits.Rates(result.Windows, result.Now), Passed: result.Passed, Response: result.Response}, nil
+}
+
+// reused counts a request that is rejected without asking Redis. It returns false while Redis is down, because such requests are counted as
+// limited in this process.
+func (p *Pipeline) reused(h store.Holder) bool {
+	if p.Redis.DownFor(h) > 0 {
+		return false
 	}
-	return Verdict{Credential: c, Rates: rates, Passed: result.Passed, Response: result.Response}, nil
+	p.Metrics.Reused.Inc()
+	return true
 }
 
 // outdated reports whether identity wrote a later version of c.

@@ -23,7 +23,7 @@ type Credential struct {
 	loaded time.Time
 	marker string // Redis's marker and state when the principal was read
 	state  string
-	stale  bool // too old: only to reject a request over a limit
+	stale  bool // too old: Admit only uses it to reject a request over a limit
 }
 
 // LookupFunc requests a principal from identity, by the hash and the kind of its credential. It returns ErrInvalid if there is
@@ -79,8 +79,8 @@ func NewPrincipals(lookup LookupFunc, opt PrincipalOptions, m *Metrics) *Princip
 
 // Find returns the credential of a well-formed token. It returns ErrInvalid if no credential has the token, and ErrGuessing if
 // there are too many unknown tokens to look this one up. A credential that was valid recently never gets ErrGuessing. With
-// ErrRevoked and ErrExpired, Find also returns the credential. While the requests of a tenant are rejected, its credentials are not looked
-// up when they become too old. Admit then looks up the credential if it does not reject the request.
+// ErrRevoked and ErrExpired, Find also returns the credential. While the window of a tenant is full, its credentials are not looked
+// up when they become too old. Admit looks them up if it does not reject the request.
 func (p *Principals) Find(ctx context.Context, token, address string) (*Credential, error) {
 	hash, kind := apikey.Hash(token), domain.KindOf(token)
 	if c, ok := p.cache.get(hash); ok {
@@ -92,7 +92,7 @@ func (p *Principals) Find(ctx context.Context, token, address string) (*Credenti
 		return nil, domain.ErrInvalid
 	}
 	known, ok := p.good.get(hash)
-	if ok && p.full(known) {
+	if ok && p.local.Full(holder(&known.Caller), p.limits.For(known.Limits)) {
 		p.metrics.Principals.WithLabelValues("full").Inc()
 		stale := *known
 		stale.stale = true
@@ -103,12 +103,6 @@ func (p *Principals) Find(ctx context.Context, token, address string) (*Credenti
 		return p.reload(ctx, known)
 	}
 	return p.once(hash, func() (*Credential, error) { return p.loadLimited(ctx, hash, kind, address) })
-}
-
-// full reports whether the next request of c is rejected without asking Redis.
-func (p *Principals) full(c *Credential) bool {
-	_, full := p.local.FullBoth(holder(&c.Caller), p.limits.For(c.Limits))
-	return full
 }
 
 // reload looks up a credential that was valid recently.

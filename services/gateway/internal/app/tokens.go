@@ -95,11 +95,11 @@ func (t *Tokens) count(ctx context.Context, p *Pipeline, hash [32]byte) error {
 // Count counts a request without a credential under a name, across all gateways, or in this process while Redis is down. It returns
 // ErrRate with the time to wait if the limit is reached.
 func (p *Pipeline) Count(ctx context.Context, name string, limit domain.Limit) error {
-	rate, full := p.Local.Full(name, limit)
-	if full {
-		p.Metrics.Reused.Inc()
-	} else if rate, full = p.ask(ctx, name, limit); !full {
-		return nil
+	rate, rejected := p.Local.Reject(name, limit)
+	if !rejected || !p.reused(store.Holder{Credential: name}) {
+		if rate, rejected = p.ask(ctx, name, limit); !rejected {
+			return nil
+		}
 	}
 	p.Metrics.Limited.Inc()
 	return domain.ErrRate.WithHeader("Retry-After", strconv.FormatInt(max(1, rate.RetryAfter), 10))
@@ -116,8 +116,5 @@ func (p *Pipeline) ask(ctx context.Context, name string, limit domain.Limit) (do
 		return rate, !passed
 	}
 	p.Local.Adopt(name, result.Windows.Credential, result.Now)
-	if !result.Passed {
-		p.Local.Refused(name)
-	}
 	return limit.Rate(result.Windows.Credential, result.Now), !result.Passed
 }
