@@ -180,10 +180,10 @@ kind-up: $(KIND) ## use the development cluster of KUBECONFIG and KIND_CLUSTER, 
 kind-install: kind-up build images $(HELM) ## install or upgrade the datastores and the platform in the cluster
 	@options=$$(.ci/kind images) && bin/local kind install $$options $(if $(VALUES),--values $(VALUES))
 
-kind-test: build bin/oauth-app $(KIND) $(HELM) $(PROMTOOL) $(CHROMIUM) ## test the platform in the cluster: upgrades, killed pods, drained nodes, network policies
+kind-test: build images bin/oauth-app $(KIND) $(HELM) $(PROMTOOL) $(CHROMIUM) ## test the platform in the cluster: upgrades, killed pods, drained nodes, network policies
 	@.ci/kind-test "$(TEST)"
 
-kind-drill: build $(KIND) $(HELM) ## run the recovery drill of docs/operations/back-up.md in the cluster: lose all data, restore, repair, and check
+kind-drill: build images $(KIND) $(HELM) ## run the recovery drill of docs/operations/back-up.md in the cluster: lose all data, restore, repair, and check
 	@DRILL=$${DRILL:-full} .ci/kind-test
 
 kind-release-test: kind-up $(HELM) ## release PREVIOUS (the last tag) and HEAD, and upgrade and roll back under load in an empty cluster
