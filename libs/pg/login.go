@@ -50,7 +50,7 @@ func (l *login) try(text string) (*pgx.ConnConfig, error) {
 		return nil, errURL
 	}
 	l.opt.connect(cfg.RuntimeParams)
-	cfg.Tracer = l.opt.Tracer
+	cfg.Tracer, cfg.DialFunc = l.opt.Tracer, dial
 	ctx, cancel := context.WithTimeout(context.Background(), loginLimit)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, cfg.Copy())

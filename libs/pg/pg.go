@@ -121,7 +121,7 @@ func open(ctx context.Context, url secret.Setting, opt Options) (*DB, error) {
 	params := cfg.ConnConfig.RuntimeParams
 	opt.connect(params)
 	params["application_name"] = strings.TrimSpace(Application + " " + params["application_name"])
-	cfg.ConnConfig.Tracer = opt.Tracer
+	cfg.ConnConfig.Tracer, cfg.ConnConfig.DialFunc = opt.Tracer, dial
 	cfg.AfterConnect = opt.prepare
 	login := &login{opt: opt}
 	login.current.Store(cfg.ConnConfig.Copy())

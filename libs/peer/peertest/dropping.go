@@ -18,8 +18,21 @@ import (
 // by the client's port, so about one in living+1 connections reaches the silent one.
 func Dropping(t *testing.T, living int, h http.Handler) string {
 	t.Helper()
-	silent := silentSocket(t)
-	address := silent.String()
+	address, listeners := DroppingListeners(t, living)
+	for _, l := range listeners {
+		server := httptest.NewUnstartedServer(h)
+		_ = server.Listener.Close()
+		server.Listener = l
+		server.Start()
+		t.Cleanup(server.Close)
+	}
+	return address
+}
+
+// DroppingListeners is Dropping for any protocol: it returns the address and the living sockets.
+func DroppingListeners(t *testing.T, living int) (address string, listeners []net.Listener) {
+	t.Helper()
+	address = silentSocket(t).String()
 	for range living {
 		shared := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
 			if failure := c.Control(func(fd uintptr) {
@@ -33,13 +46,10 @@ func Dropping(t *testing.T, living int, h http.Handler) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server := httptest.NewUnstartedServer(h)
-		_ = server.Listener.Close()
-		server.Listener = l
-		server.Start()
-		t.Cleanup(server.Close)
+		t.Cleanup(func() { _ = l.Close() })
+		listeners = append(listeners, l)
 	}
-	return address
+	return address, listeners
 }
 
 // silentSocket returns the address of a socket that listens but accepts nothing. Its queue is full, so Linux drops further packets
