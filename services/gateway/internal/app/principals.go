@@ -146,6 +146,7 @@ func (p *Principals) Revoke(c *Credential) {
 	dead := *c
 	dead.Revoked = true
 	p.cache.set(c.hash, &dead)
+	p.good.set(c.hash, &dead)
 }
 
 func (p *Principals) age(c *Credential) time.Duration { return time.Since(c.loaded) }
@@ -189,7 +190,7 @@ func (p *Principals) load(ctx context.Context, hash [32]byte, kind, marker, stat
 	}
 	c := &Credential{Principal: principal, hash: hash, loaded: began, marker: marker, state: state}
 	p.cache.set(hash, c)
-	if !c.Revoked {
+	if _, known := p.good.get(hash); known || !c.Revoked {
 		p.good.set(hash, c)
 	}
 	return c, nil
