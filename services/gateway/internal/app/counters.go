@@ -17,18 +17,18 @@ type Counters struct {
 }
 
 type counter struct {
-	mu    sync.Mutex
-	w     domain.Window
-	since time.Time // start of the current askPeriod
-	asked int       // requests for which Redis was asked since then, although the window was full
+	mu     sync.Mutex
+	w      domain.Window
+	since  time.Time // start of the current checkPeriod
+	checks int       // requests for which Redis was asked since then, although the window was full
 }
 
-// Redis is asked about a full window maxAsked times in an askPeriod, so that a program that ignores 429 uses neither Redis nor identity.
+// Redis is asked about a full window maxChecks times in a checkPeriod, so that a program that ignores 429 uses neither Redis nor identity.
 // Until the period ends, the process does not learn that the credential was revoked, or that its limit was raised. A full window stays full
 // until its time has passed, whatever other processes do.
 const (
-	maxAsked  = 5
-	askPeriod = 100 * time.Millisecond
+	maxChecks   = 5
+	checkPeriod = 100 * time.Millisecond
 )
 
 // NewCounters stores the `size` most used windows.
@@ -76,7 +76,7 @@ func (c *Counters) Reject(name string, l domain.Limit) (domain.Rate, bool) {
 		return domain.Rate{}, false
 	}
 	rate := l.Rate(one.read(), c.now())
-	return rate, rate.RetryAfter > 0 && !one.ask()
+	return rate, rate.RetryAfter > 0 && !one.check()
 }
 
 // RejectBoth is Reject for a credential and its tenant. The count of the credential can lack requests that other processes have received.
@@ -87,7 +87,7 @@ func (c *Counters) RejectBoth(h store.Holder, l domain.Limits) (domain.Rates, bo
 		return domain.Rates{}, false
 	}
 	rates := l.Rates(domain.Windows{Credential: own.read(), Tenant: all.read()}, c.now())
-	return rates, rates.Tenant.RetryAfter > 0 && !all.ask() || rates.Credential.RetryAfter > 0 && !own.ask()
+	return rates, rates.Tenant.RetryAfter > 0 && !all.check() || rates.Credential.RetryAfter > 0 && !own.check()
 }
 
 // Full reports whether the window of a credential or of its tenant is full.
@@ -106,15 +106,15 @@ func (one *counter) read() domain.Window {
 	return one.w
 }
 
-// ask reports whether Redis is asked about a request although the window is full.
-func (one *counter) ask() bool {
+// check reports whether Redis is asked about a request although the window is full.
+func (one *counter) check() bool {
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	if now := time.Now(); now.Sub(one.since) >= askPeriod {
-		one.since, one.asked = now, 0
+	if now := time.Now(); now.Sub(one.since) >= checkPeriod {
+		one.since, one.checks = now, 0
 	}
-	one.asked++
-	return one.asked <= maxAsked
+	one.checks++
+	return one.checks <= maxChecks
 }
 
 // Take counts one request, unless the limit is reached.

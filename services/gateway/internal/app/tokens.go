@@ -97,7 +97,7 @@ func (t *Tokens) count(ctx context.Context, p *Pipeline, hash [32]byte) error {
 func (p *Pipeline) Count(ctx context.Context, name string, limit domain.Limit) error {
 	rate, rejected := p.Local.Reject(name, limit)
 	if !rejected || !p.reused(store.Holder{Credential: name}) {
-		if rate, rejected = p.ask(ctx, name, limit); !rejected {
+		if rate, rejected = p.evaluate(ctx, name, limit); !rejected {
 			return nil
 		}
 	}
@@ -105,8 +105,8 @@ func (p *Pipeline) Count(ctx context.Context, name string, limit domain.Limit) e
 	return domain.ErrRate.WithHeader("Retry-After", strconv.FormatInt(max(1, rate.RetryAfter), 10))
 }
 
-// ask counts a request in Redis, or in this process while Redis is down, and reports whether the limit rejects it.
-func (p *Pipeline) ask(ctx context.Context, name string, limit domain.Limit) (domain.Rate, bool) {
+// evaluate counts a request in Redis, or in this process while Redis is down, and reports whether the limit rejects it.
+func (p *Pipeline) evaluate(ctx context.Context, name string, limit domain.Limit) (domain.Rate, bool) {
 	start := time.Now()
 	result, err := p.Redis.Evaluate(store.Request{Holder: store.Holder{Credential: name}, Limits: domain.Limits{Credential: limit}})
 	obs.Since(ctx, "redis_ms", start)
