@@ -11,17 +11,17 @@ import (
 // checked makes 1,000 requests and fails the test unless Redis is asked about all of them, or about a few if the window is full.
 func checked(t *testing.T, name string, full bool, reject func() bool) {
 	t.Helper()
-	begin, asked := time.Now(), 0
+	begin, queries := time.Now(), 0
 	for range 1000 {
 		if !reject() {
-			asked++
+			queries++
 		}
 	}
 	switch most := maxChecks * (1 + int(time.Since(begin)/checkPeriod)); {
-	case !full && asked != 1000:
-		t.Errorf("%s: not full, but Redis is asked about %d of 1000", name, asked)
-	case full && (asked < maxChecks || asked > most):
-		t.Errorf("%s: Redis is asked about %d, want %d to %d", name, asked, maxChecks, most)
+	case !full && queries != 1000:
+		t.Errorf("%s: not full, but Redis is asked about %d of 1000", name, queries)
+	case full && (queries < maxChecks || queries > most):
+		t.Errorf("%s: Redis is asked about %d, want %d to %d", name, queries, maxChecks, most)
 	}
 }
 
