@@ -38,7 +38,7 @@ func TestRows(t *testing.T) {
 		"The reseal command":       {"| `SERVICE_ENCRYPTION_KEYS` | string |  | yes | yes |"},
 		"identity":                 {"(the default of `DATABASE_MAX_CONNS` is 10):", "| `REDIS_TIMEOUT` | duration | `1s` |  |  |", "| `REDIS_SENTINEL_PASSWORD` | string |  |  | yes |"},
 		"webhooks":                 {"(the default of `WORKER_DATABASE_MAX_CONNS` is 16):", `| \<kid>:\<hex>,…; the first key signs |`},
-		"gateway":                  {"In addition to the settings of [every process](#every-process):", "| `REDIS_TIMEOUT` | duration | `15ms` |  |  |"},
+		"gateway":                  {"In addition to the settings of [every process](#every-process):", "| `REDIS_TIMEOUT` | duration | `100ms` |  |  |"},
 	} {
 		_, part, found := strings.Cut(text, "\n## "+section+"\n")
 		part, _, _ = strings.Cut(part, "\n## ")
