@@ -13,7 +13,6 @@ import (
 	"holdfast.dev/libs/apperr"
 
 	"holdfast.dev/services/gateway/internal/domain"
-	"holdfast.dev/services/gateway/internal/places"
 )
 
 // Credential is a cached principal. It is never changed, only replaced.
@@ -40,7 +39,7 @@ type Principals struct {
 	limits  domain.Limits
 	flights singleflight.Group
 	lookups *Lookups
-	again   *places.Places // lookups of good credentials
+	again   *domain.Places // lookups of good credentials
 	metrics *Metrics
 }
 
@@ -70,7 +69,7 @@ const goodFor = time.Hour
 // NewPrincipals creates empty caches in front of lookup.
 func NewPrincipals(lookup LookupFunc, opt PrincipalOptions, m *Metrics) *Principals {
 	return &Principals{
-		lookup: lookup, lookups: opt.Lookups, metrics: m, local: opt.Local, limits: opt.Limits, again: places.New(repeatedLookups, lookupsOfTenant),
+		lookup: lookup, lookups: opt.Lookups, metrics: m, local: opt.Local, limits: opt.Limits, again: domain.NewPlaces(repeatedLookups, lookupsOfTenant),
 		cache:   newCache[[32]byte, *Credential](opt.Size, opt.TTL, sinceWrite),
 		unknown: newCache[[32]byte, struct{}](opt.Size, opt.TTL, sinceWrite),
 		good:    newCache[[32]byte, *Credential](opt.Size, goodFor, sinceWrite),

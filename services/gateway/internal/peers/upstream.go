@@ -21,7 +21,6 @@ import (
 	"holdfast.dev/libs/peer"
 
 	"holdfast.dev/services/gateway/internal/domain"
-	"holdfast.dev/services/gateway/internal/places"
 )
 
 // Upstream is one service that handles clients' requests.
@@ -33,7 +32,7 @@ type Upstream struct {
 	host    string
 	client  *fasthttp.HostClient
 	breaker *peer.Breaker
-	places  *places.Places
+	places  *domain.Places
 
 	streams      *http.Transport
 	writeTimeout time.Duration
@@ -68,7 +67,7 @@ func NewUpstream(target, base string, signer *caller.Signer, opt UpstreamOptions
 	}
 	up := &Upstream{
 		target: target, signer: signer, timeout: opt.Timeout, scheme: u.Scheme, host: u.Host,
-		streams: newStreams(opt.Timeout), writeTimeout: opt.StreamWriteTimeout, places: places.New(opt.MaxConns, opt.ClientCalls),
+		streams: newStreams(opt.Timeout), writeTimeout: opt.StreamWriteTimeout, places: domain.NewPlaces(opt.MaxConns, opt.ClientCalls),
 		breaker: peer.NewBreaker(func(state string) { opt.Changed(target, state) }),
 	}
 	up.client = &fasthttp.HostClient{

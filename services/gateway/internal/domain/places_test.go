@@ -1,4 +1,4 @@
-package places
+package domain
 
 import (
 	"context"
@@ -38,7 +38,7 @@ func refused(t *testing.T, p *Places, client string) {
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := New(3, 2)
+		p := NewPlaces(3, 2)
 		first, second := acquire(t, p, "a"), acquire(t, p, "a")
 		refused(t, p, "a")
 		other := acquire(t, p, "b")

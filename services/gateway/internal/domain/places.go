@@ -1,5 +1,4 @@
-// Package places limits what runs in a process at the same time, for each client and for all.
-package places
+package domain
 
 import (
 	"context"
@@ -23,8 +22,8 @@ type share struct {
 	running chan struct{}
 }
 
-// New returns places for `all` calls, and for `each` of a client.
-func New(all, each int) *Places {
+// NewPlaces returns places for `all` calls, and for `each` of a client.
+func NewPlaces(all, each int) *Places {
 	return &Places{all: make(chan struct{}, all), each: each, own: map[string]*share{}}
 }
 
