@@ -83,8 +83,8 @@ func TestAllSlotsAreTaken(t *testing.T) {
 		for _, f := range release {
 			f()
 		}
-		if len(s.tenants) != 0 || len(s.slots) != 0 {
-			t.Errorf("%d tenants and %d slots are stored", len(s.tenants), len(s.slots))
+		if len(s.tenants.clients) != 0 || len(s.slots) != 0 {
+			t.Errorf("%d tenants and %d slots are stored", len(s.tenants.clients), len(s.slots))
 		}
 	})
 }
@@ -121,8 +121,8 @@ func TestSlotsRest(t *testing.T) {
 			t.Errorf("the tenant that worked for two seconds waited %v", took)
 		}
 		synctest.Wait()
-		if len(s.tenants) != 0 {
-			t.Errorf("%d tenants are remembered", len(s.tenants))
+		if len(s.tenants.clients) != 0 {
+			t.Errorf("%d tenants are remembered", len(s.tenants.clients))
 		}
 	})
 }

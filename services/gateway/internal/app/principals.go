@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/libs/apikey"
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/quota"
 
 	"holdfast.dev/services/gateway/internal/domain"
 )
@@ -39,7 +40,7 @@ type Principals struct {
 	limits  domain.Limits
 	flights singleflight.Group
 	lookups *Lookups
-	again   *domain.Places // lookups of good credentials
+	reloads *quota.Places // lookups of good credentials
 	metrics *Metrics
 }
 
@@ -69,7 +70,7 @@ const goodFor = time.Hour
 // NewPrincipals creates empty caches in front of lookup.
 func NewPrincipals(lookup LookupFunc, opt PrincipalOptions, m *Metrics) *Principals {
 	return &Principals{
-		lookup: lookup, lookups: opt.Lookups, metrics: m, local: opt.Local, limits: opt.Limits, again: domain.NewPlaces(repeatedLookups, lookupsOfTenant),
+		lookup: lookup, lookups: opt.Lookups, metrics: m, local: opt.Local, limits: opt.Limits, reloads: quota.NewPlaces(repeatedLookups, lookupsOfTenant),
 		cache:   newCache[[32]byte, *Credential](opt.Size, opt.TTL, sinceWrite),
 		unknown: newCache[[32]byte, struct{}](opt.Size, opt.TTL, sinceWrite),
 		good:    newCache[[32]byte, *Credential](opt.Size, goodFor, sinceWrite),
@@ -113,11 +114,11 @@ func (p *Principals) reload(ctx context.Context, c *Credential) (*Credential, er
 func (p *Principals) loadAgain(ctx context.Context, c *Credential, marker, state string) (*Credential, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()
-	release, err := p.again.Acquire(ctx, c.Caller.Tenant.String())
-	if err != nil {
+	tenant := c.Caller.Tenant.String()
+	if err := p.reloads.Acquire(ctx, tenant); err != nil {
 		return nil, apperr.ErrTimeout.WithCause(fmt.Errorf("wait for a look-up: %w", err))
 	}
-	defer release()
+	defer p.reloads.Release(tenant)
 	return p.load(ctx, c.hash, c.Caller.Kind, marker, state)
 }
 

@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/peer"
+	"holdfast.dev/libs/quota"
 
 	"holdfast.dev/services/gateway/internal/domain"
 )
@@ -32,7 +33,7 @@ type Upstream struct {
 	host    string
 	client  *fasthttp.HostClient
 	breaker *peer.Breaker
-	places  *domain.Places
+	places  *quota.Places
 
 	streams      *http.Transport
 	writeTimeout time.Duration
@@ -67,7 +68,7 @@ func NewUpstream(target, base string, signer *caller.Signer, opt UpstreamOptions
 	}
 	up := &Upstream{
 		target: target, signer: signer, timeout: opt.Timeout, scheme: u.Scheme, host: u.Host,
-		streams: newStreams(opt.Timeout), writeTimeout: opt.StreamWriteTimeout, places: domain.NewPlaces(opt.MaxConns, opt.ClientCalls),
+		streams: newStreams(opt.Timeout), writeTimeout: opt.StreamWriteTimeout, places: quota.NewPlaces(opt.MaxConns, opt.ClientCalls),
 		breaker: peer.NewBreaker(func(state string) { opt.Changed(target, state) }),
 	}
 	up.client = &fasthttp.HostClient{
@@ -95,11 +96,11 @@ func (u *Upstream) again(req *fasthttp.Request, _ int, err error) (resetTimeout,
 // A response that the service should never return, such as a rejected signature or a body that is too large, is an internal error.
 func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Response, error) {
 	deadline := time.Now().Add(u.timeout)
-	release, err := u.acquirePlace(ctx, call, deadline)
-	if err != nil {
+	client := clientOf(call)
+	if err := u.acquirePlace(ctx, client, deadline); err != nil {
 		return domain.Response{}, err
 	}
-	defer release()
+	defer u.places.Release(client)
 	signed, err := u.signer.SignEncoded(call.Encoded, call.Statement(u.target), time.Now())
 	if err != nil {
 		return domain.Response{}, fmt.Errorf("sign call: %w", err)
@@ -132,19 +133,20 @@ func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Response, 
 
 // acquirePlace reserves a place among the running calls. If all are in use, or all of the client, it waits until the deadline, in the
 // order of arrival, but not for a service whose breaker is open.
-func (u *Upstream) acquirePlace(ctx context.Context, call *domain.Call, deadline time.Time) (release func(), err error) {
-	client := clientOf(call)
-	if u.breaker.Open() && !u.places.Free(client) {
-		return nil, u.open()
+func (u *Upstream) acquirePlace(ctx context.Context, client string, deadline time.Time) error {
+	if u.places.TryAcquire(client) {
+		return nil
+	}
+	if u.breaker.Open() {
+		return u.open()
 	}
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	release, err = u.places.Acquire(ctx, client)
-	if err != nil {
+	if err := u.places.Acquire(ctx, client); err != nil {
 		all, each := u.places.Limits()
-		return nil, apperr.ErrTimeout.WithCause(fmt.Errorf("%s: all %d connections were taken, or %d by this client: %w", u.target, all, each, err))
+		return apperr.ErrTimeout.WithCause(fmt.Errorf("%s: all %d connections were taken, or %d by this client: %w", u.target, all, each, err))
 	}
-	return release, nil
+	return nil
 }
 
 // acquirePermit acquires a permit of the breaker. record releases it.
