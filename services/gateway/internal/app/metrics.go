@@ -11,7 +11,7 @@ type Metrics struct {
 	RedisDown  prometheus.Gauge       // 1 while Redis is down
 	Limited    prometheus.Counter     // 429
 	Tenants    prometheus.Counter     // 429 because of the limit of a tenant; also in Limited
-	Reused     prometheus.Counter     // 429 without asking Redis; also in Limited
+	Unchecked  prometheus.Counter     // 429 without asking Redis; also in Limited
 	Streams    prometheus.Gauge       // open streams
 	Assistants prometheus.Gauge       // messages of assistants in progress
 	BodyBytes  prometheus.Gauge       // bytes of bodies in memory
@@ -45,8 +45,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Tenants: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gateway_tenant_rate_limited_total", Help: "Requests rejected with 429 because of the limit of their tenant.",
 		}),
-		Reused: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gateway_rate_limit_reused_total", Help: "Requests rejected with 429 without asking Redis, which had just rejected others.",
+		Unchecked: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gateway_rate_limited_without_redis_total", Help: "Requests rejected with 429 without asking Redis, because their window was known to be full.",
 		}),
 		Streams: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gateway_streams_open", Help: "Open streams.",
@@ -69,6 +69,6 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Requests counted for metering, by result: sent, or not counted because of too many tenants (full) or of a stop while Kafka was down (lost).",
 		}, []string{"result"}),
 	}
-	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisDown, m.Limited, m.Tenants, m.Reused, m.Streams, m.Assistants, m.BodyBytes, m.Breaker, m.RequestLogs, m.RequestCounts)
+	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisDown, m.Limited, m.Tenants, m.Unchecked, m.Streams, m.Assistants, m.BodyBytes, m.Breaker, m.RequestLogs, m.RequestCounts)
 	return m
 }

@@ -85,7 +85,7 @@ func holder(c *caller.Caller) store.Holder {
 func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdict, error) {
 	start := time.Now()
 	limits, from := p.Limits.For(c.Limits), holder(&c.Caller)
-	if rates, rejected := p.Local.RejectBoth(from, limits); rejected && p.reused(from) {
+	if rates, rejected := p.Local.RejectBoth(from, limits); rejected && p.unchecked(from) {
 		return Verdict{Credential: c, Rates: rates}, nil
 	}
 	if c.stale {
@@ -121,13 +121,13 @@ func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdic
 	return Verdict{Credential: c, Rates: limits.Rates(result.Windows, result.Now), Passed: result.Passed, Response: result.Response}, nil
 }
 
-// reused counts a request that is rejected without asking Redis. It returns false while Redis is down, because such requests are counted as
+// unchecked counts a request that is rejected without asking Redis. It returns false while Redis is down, because such requests are counted as
 // limited in this process.
-func (p *Pipeline) reused(h store.Holder) bool {
+func (p *Pipeline) unchecked(h store.Holder) bool {
 	if p.Redis.DownFor(h) > 0 {
 		return false
 	}
-	p.Metrics.Reused.Inc()
+	p.Metrics.Unchecked.Inc()
 	return true
 }
 

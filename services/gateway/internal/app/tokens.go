@@ -96,7 +96,7 @@ func (t *Tokens) count(ctx context.Context, p *Pipeline, hash [32]byte) error {
 // ErrRate with the time to wait if the limit is reached.
 func (p *Pipeline) Count(ctx context.Context, name string, limit domain.Limit) error {
 	rate, rejected := p.Local.Reject(name, limit)
-	if !rejected || !p.reused(store.Holder{Credential: name}) {
+	if !rejected || !p.unchecked(store.Holder{Credential: name}) {
 		if rate, rejected = p.evaluate(ctx, name, limit); !rejected {
 			return nil
 		}
