@@ -182,9 +182,12 @@ const scopeSettings = `set_config('app.tenant_id', case when exists (select from
 // Otherwise a write that ends in between would be missed.
 const Watermark = `current_setting('app.settled')::timestamptz`
 
-// setWatermark also makes the server plan the list for the values of its arguments. A plan for all values does not know how rare a
-// filter is, and reads all rows since a time to find a few.
-const setWatermark = `select set_config('app.settled', oldest_write()::text, true), set_config('plan_cache_mode', 'force_custom_plan', true)`
+// setPlanForValues makes the server plan a statement for the values of its arguments, and setWatermark also sets the watermark. A plan
+// for all values does not know how rare a filter is, and may read all rows since a time to find a few.
+const (
+	setPlanForValues = `select set_config('plan_cache_mode', 'force_custom_plan', true)`
+	setWatermark     = setPlanForValues + `, set_config('app.settled', oldest_write()::text, true)`
+)
 
 // Tx runs fn in one transaction of the caller in ctx. It retries a deadlock or serialization failure once, so fn must
 // have no effect outside tx.
@@ -243,9 +246,14 @@ func (db *DB) run(ctx context.Context, scope []any, fn func(context.Context, Tx)
 // one pipeline and one implicit transaction.
 func (db *DB) Read(ctx context.Context) Q { return reader{db: db, caller: caller.FromContext(ctx)} }
 
-// ReadToWatermark is Read for a statement that uses Watermark.
+// ReadForValues is Read for a statement whose plan depends on how rare the values of its arguments are. The server plans it each time.
+func (db *DB) ReadForValues(ctx context.Context) Q {
+	return reader{db: db, caller: caller.FromContext(ctx), set: setPlanForValues}
+}
+
+// ReadToWatermark is ReadForValues for a statement that uses Watermark.
 func (db *DB) ReadToWatermark(ctx context.Context) Q {
-	return reader{db: db, caller: caller.FromContext(ctx), watermark: true}
+	return reader{db: db, caller: caller.FromContext(ctx), set: setWatermark}
 }
 
 // OtherMode returns ctx with the caller's other mode. If a resource is not found, a lookup in the other mode distinguishes a 403

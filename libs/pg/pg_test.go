@@ -88,15 +88,15 @@ func TestTheScopeEndsWithTheTransaction(t *testing.T) {
 	}
 }
 
-// A list by time of change is planned for its values, whatever the connection executed before. Other statements are not.
-func TestListsToTheWatermarkArePlannedForTheirValues(t *testing.T) {
+// A statement is planned for its values only if its reader says so, whatever the connection executed before.
+func TestStatementsArePlannedForTheirValues(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, notes)
 	ctx := pgtest.Ctx(t, caller.Live)
 	for _, q := range []struct {
 		from pg.Q
 		want string
-	}{{db.App.ReadToWatermark(ctx), "force_custom_plan"}, {db.App.Read(ctx), "auto"}} {
+	}{{db.App.ReadForValues(ctx), "force_custom_plan"}, {db.App.ReadToWatermark(ctx), "force_custom_plan"}, {db.App.Read(ctx), "auto"}} {
 		mode, err := pg.One(ctx, q.from, pgx.RowTo[string], pgx.ErrNoRows, `select current_setting('plan_cache_mode')`)
 		if err != nil || mode != q.want {
 			t.Errorf("planned with %s, want %s: %v", mode, q.want, err)

@@ -219,9 +219,9 @@ func (r failedRow) Scan(...any) error { return r.err }
 
 // reader sends each query with its settings in one pipeline.
 type reader struct {
-	db        *DB
-	caller    caller.Caller
-	watermark bool
+	db     *DB
+	caller caller.Caller
+	set    string // a statement that changes settings of the transaction, or ""
 }
 
 // Query implements Q.
@@ -237,8 +237,8 @@ func (r reader) query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 	}
 	b := &pgx.Batch{}
 	b.Queue(r.db.scope, scopeOf(r.caller)...)
-	if r.watermark {
-		b.Queue(setWatermark)
+	if r.set != "" {
+		b.Queue(r.set)
 	}
 	settings := b.Len()
 	b.Queue(sql, args...)

@@ -44,7 +44,7 @@ func (a *API) listRequestLogs(c *gin.Context) error {
 		Status: domain.ParseStatus(q.String("status")), Code: q.String("code"), Method: q.String("method"), Route: q.String("route"),
 		CredentialID: q.String("credential_id"), ObjectID: q.String("object_id"),
 	}
-	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.RequestLog], error) {
-		return store.RequestLogs(ctx, db, f, r, a.from())
+	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, _ pg.Q, r page.Request) (page.Rows[domain.RequestLog], error) {
+		return store.RequestLogs(ctx, f.Reader(ctx, a.DB), f, r, a.from())
 	}, func(l domain.RequestLog) page.Place { return page.Place{ID: l.ID.UUID(), Created: l.ID.Time()} }, view.RequestLog)
 }

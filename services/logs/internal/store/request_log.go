@@ -49,7 +49,16 @@ func RequestLog(ctx context.Context, q pg.Q, id domain.RequestID, from time.Time
 		pg.Args{"id": id, "from": ids.First[ids.RequestPrefix](from)})
 }
 
-// RequestLogs reads one page of the requests that arrived at or after a time, newest first.
+// Reader returns the reader for RequestLogs. A list with a filter is planned for its values: in a day on which a field had only one
+// value, a plan for all values would read every request to find those with another.
+func (f Filter) Reader(ctx context.Context, db *pg.DB) pg.Q {
+	if f == (Filter{}) {
+		return db.Read(ctx)
+	}
+	return db.ReadForValues(ctx)
+}
+
+// RequestLogs reads one page of the requests that arrived at or after a time, newest first. q must come from f.Reader.
 func RequestLogs(ctx context.Context, q pg.Q, f Filter, r page.Request, from time.Time) (page.Rows[domain.RequestLog], error) {
 	w := &page.Where{}
 	w.Add(`l.tenant_id = @tenant and l.livemode = @live`)
