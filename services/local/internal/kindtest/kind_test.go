@@ -37,6 +37,13 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(overloadMode) != "" {
+		if err := serveOverload(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	folder := os.Getenv("HOLDFAST_CLUSTER")
 	if folder == "" {
 		fmt.Println("HOLDFAST_CLUSTER is not set: these tests need a cluster and run by `make kind-test`")

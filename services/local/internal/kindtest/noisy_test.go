@@ -1,9 +1,13 @@
 package kindtest
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -75,13 +79,13 @@ func noisyTenant(t *testing.T, limit int64) {
 	alone.stop().none(t, "the neighbor alone")
 
 	crowded, begin := neighbor(), time.Now()
-	o := overload(t, keys, 20*limit)
+	o := overload{base, keys, 20 * limit}.run(t)
 	end := time.Now()
 	crowded.stop().none(t, "the neighbor of the noisy tenant")
-	if o.passed != limit || o.refused < limit {
-		t.Errorf("%d passed and %d were refused, of a limit of %d", o.passed, o.refused, limit)
+	if o.Passed != limit || o.Refused < limit {
+		t.Errorf("%d passed and %d were refused, of a limit of %d", o.Passed, o.Refused, limit)
 	}
-	t.Logf("%d passed within %v, %d refused, %d late", o.passed, o.full.Sub(begin).Round(time.Millisecond), o.refused, o.late)
+	t.Logf("%d passed within %v, %d refused, %d late", o.Passed, o.Full.Sub(begin).Round(time.Millisecond), o.Refused, o.Late)
 	for _, part := range []struct {
 		when     string
 		of       *traffic
@@ -89,23 +93,71 @@ func noisyTenant(t *testing.T, limit int64) {
 	}{
 		{"alone", alone, time.Time{}, end},
 		{"with this load", crowded, begin, end},
-		{"while the limit passes", crowded, begin, o.full},
-		{"while everything is refused", crowded, o.full, end},
+		{"while the limit passes", crowded, begin, o.Full},
+		{"while everything is refused", crowded, o.Full, end},
 	} {
 		t.Logf("the neighbor %s: p50 %v, p99 %v", part.when, part.of.percentile(50, part.from, part.to), part.of.percentile(99, part.from, part.to))
 	}
 }
 
-// overloaded is what became of the requests of a noisy tenant: how many passed in the first window, were refused, and passed later, and
-// when the last one of the first window passed.
-type overloaded struct {
-	passed, refused, late int64
-	full                  time.Time
+// overload is a load that a process of its own sends, so that the client does not delay the neighbor's: a number of requests with the
+// keys in turn, within the first window.
+type overload struct {
+	Base     string
+	Keys     []string
+	Requests int64
 }
 
-// overload sends a number of requests with the keys in turn, within the first window.
-func overload(t *testing.T, keys []string, requests int64) (o overloaded) {
+// overloaded is what became of the requests of an overload: how many passed in the first window, were refused, and passed later, when the
+// last one of the first window passed, and the first errors.
+type overloaded struct {
+	Passed, Refused, Late int64
+	Full                  time.Time
+	Errors                []string
+}
+
+const (
+	overloadMode = "HOLDFAST_TEST_OVERLOAD" // if set, the test's program sends the overload that it reads, and prints what became of it
+	maxErrors    = 10
+)
+
+// run sends the load from a process of the lowest priority: other computers send it in production.
+func (o overload) run(t *testing.T) (result overloaded) {
 	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	input, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "nice", "-n", "19", program)
+	cmd.Env, cmd.Stdin, cmd.Stderr = append(os.Environ(), overloadMode+"=1"), bytes.NewReader(input), os.Stderr
+	out, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &result)
+	}
+	if err != nil {
+		t.Fatalf("the noisy tenant: %v", err)
+	}
+	for _, e := range result.Errors {
+		t.Errorf("the noisy tenant: %s", e)
+	}
+	return result
+}
+
+// serveOverload sends the overload of standard input, and prints what became of it.
+func serveOverload(ctx context.Context) error {
+	var o overload
+	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
+		return err
+	}
+	base = o.Base
+	return json.NewEncoder(os.Stdout).Encode(o.send(ctx))
+}
+
+func (o overload) send(ctx context.Context) (result overloaded) {
 	var mu sync.Mutex
 	next, ends := make(chan string), time.Now().Add(59*time.Second)
 	var senders sync.WaitGroup
@@ -114,32 +166,34 @@ func overload(t *testing.T, keys []string, requests int64) (o overloaded) {
 			for secret := range next {
 				c := readTenant()
 				c.key = secret
-				status, err := fetchStatus(t.Context(), client, c)
+				status, err := fetchStatus(ctx, client, c)
 				mu.Lock()
 				switch now := time.Now(); {
 				case err != nil || status != http.StatusOK && status != http.StatusTooManyRequests:
-					t.Errorf("the noisy tenant: %d %v", status, err)
+					if len(result.Errors) < maxErrors {
+						result.Errors = append(result.Errors, fmt.Sprint(status, " ", err))
+					}
 				case status == http.StatusTooManyRequests:
-					o.refused++
+					result.Refused++
 				case now.Before(ends):
-					o.passed, o.full = o.passed+1, now
+					result.Passed, result.Full = result.Passed+1, now
 				default:
-					o.late++
+					result.Late++
 				}
 				mu.Unlock()
 			}
 		})
 	}
-	due := time.NewTicker(time.Minute / time.Duration(requests))
+	due := time.NewTicker(time.Minute / time.Duration(o.Requests))
 	defer due.Stop()
-	for i := range requests {
+	for i := range o.Requests {
 		if time.Now().After(ends) {
 			break
 		}
-		next <- keys[i%int64(len(keys))]
+		next <- o.Keys[i%int64(len(o.Keys))]
 		<-due.C
 	}
 	close(next)
 	senders.Wait()
-	return o
+	return result
 }
