@@ -92,21 +92,8 @@ func (s *Server) proxyPage(c *gin.Context, service, route string) error {
 	if err := s.Pipeline.Count(r.Context(), holder, s.Pipeline.Browsers); err != nil {
 		return err
 	}
-	held := int64(0)
-	defer func() { s.Pipeline.Bodies.Free(holder, held) }()
-	body, err := httpx.ReadBody(c, func(n int64) error {
-		err := s.Pipeline.Bodies.Take(holder, n)
-		if err == nil {
-			held += n
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	from := caller.Service("gateway", ids.Tenant{}, "")
-	from.RequestID = httpx.RequestID(c)
-	encoded, err := caller.Encode(from)
+	call, free, err := s.ownCall(c, holder, address)
+	defer free()
 	if err != nil {
 		return err
 	}
@@ -116,10 +103,7 @@ func (s *Server) proxyPage(c *gin.Context, service, route string) error {
 			passed[name] = values
 		}
 	}
-	call := &domain.Call{
-		Caller: from, Encoded: encoded, Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Body: body,
-		ContentType: r.Header.Get("Content-Type"), Traceparent: obs.Traceparent(r.Context()), Address: address, Passed: passed,
-	}
+	call.Path, call.Query, call.ContentType, call.Passed = r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get("Content-Type"), passed
 	if strings.HasSuffix(route, "/*page") && r.Method == http.MethodGet && (strings.HasSuffix(call.Path, livePages) || strings.HasSuffix(call.Path, exportPages)) {
 		return s.streamPage(c, service, call)
 	}
@@ -132,6 +116,32 @@ func (s *Server) proxyPage(c *gin.Context, service, route string) error {
 	}
 	s.write(c, &response)
 	return nil
+}
+
+// ownCall reads a request without a credential and returns a call of the gateway itself, without a path. The bytes of its body count
+// for holder until free is called.
+func (s *Server) ownCall(c *gin.Context, holder, address string) (call *domain.Call, free func(), err error) {
+	held := int64(0)
+	free = func() { s.Pipeline.Bodies.Free(holder, held) }
+	body, err := httpx.ReadBody(c, func(n int64) error {
+		err := s.Pipeline.Bodies.Take(holder, n)
+		if err == nil {
+			held += n
+		}
+		return err
+	})
+	if err != nil {
+		return nil, free, err
+	}
+	from := caller.Service("gateway", ids.Tenant{}, "")
+	from.RequestID = httpx.RequestID(c)
+	encoded, err := caller.Encode(from)
+	if err != nil {
+		return nil, free, err
+	}
+	return &domain.Call{
+		Caller: from, Encoded: encoded, Method: c.Request.Method, Body: body, Traceparent: obs.Traceparent(c.Request.Context()), Address: address,
+	}, free, nil
 }
 
 // sessionCookies are the names of the session cookie, with and without encrypted connections.

@@ -6,12 +6,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/obs"
-
-	"holdfast.dev/services/gateway/internal/domain"
 )
 
 // gatewayEventPath is the path to which a payment gateway sends the events of an account. The operator registers it at the gateway.
@@ -31,28 +27,12 @@ func (s *Server) proxyGatewayEvent(c *gin.Context) error {
 	address := s.address(r)
 	account := c.Param("account")
 	hash := sha256.Sum256([]byte(account + "\x00" + address))
-	holder, held := "account:"+string(hash[:]), int64(0)
-	defer func() { s.Pipeline.Bodies.Free(holder, held) }()
-	body, err := httpx.ReadBody(c, func(n int64) error {
-		err := s.Pipeline.Bodies.Take(holder, n)
-		if err == nil {
-			held += n
-		}
-		return err
-	})
+	call, free, err := s.ownCall(c, "account:"+string(hash[:]), address)
+	defer free()
 	if err != nil {
 		return err
 	}
-	from := caller.Service("gateway", ids.Tenant{}, "")
-	from.RequestID = httpx.RequestID(c)
-	encoded, err := caller.Encode(from)
-	if err != nil {
-		return err
-	}
-	call := &domain.Call{
-		Caller: from, Encoded: encoded, Method: r.Method, Path: "/internal/v1/gateway-events/" + account, Body: body,
-		ContentType: "application/json", Signature: r.Header.Get("Stripe-Signature"), Traceparent: obs.Traceparent(r.Context()), Address: address,
-	}
+	call.Path, call.ContentType, call.Signature = "/internal/v1/gateway-events/"+account, "application/json", r.Header.Get("Stripe-Signature")
 	response, err := s.Pipeline.Accounts.Forward(r.Context(), s.Pipeline, "payments", call, hash)
 	if err != nil {
 		return err
