@@ -61,8 +61,8 @@ func TestALostIntentIsAdopted(t *testing.T) {
 	}
 }
 
-// TestTheCheckWaitsForAccounts checks that the check fails until each account was compared with the gateway. An account whose keys are
-// refused blocks it until the account is disconnected.
+// TestTheCheckWaitsForAccounts checks that the check fails until each account was compared with the gateway, also if the gateway fails
+// in the middle. An account whose keys are refused blocks it until the account is disconnected.
 func TestTheCheckWaitsForAccounts(t *testing.T) {
 	t.Parallel()
 	w, ctx, _ := withStandIn(t)
@@ -89,6 +89,20 @@ func TestTheCheckWaitsForAccounts(t *testing.T) {
 	w.reconcile(nil)
 	repaired(nil)
 	differs("compared", false)
+	failing := &lister{Lister: w.standIn.stripe, before: func(s domain.Stage, _ string) error {
+		if s == domain.StageDisputes {
+			return errors.New("the gateway fails")
+		}
+		return nil
+	}}
+	repaired(failing)
+	differs("the gateway failed in the middle", true)
+	w.reconcile(nil)
+	differs("continued", false)
+	w.reconcile(failing)
+	differs("a later comparison runs", true)
+	repaired(nil)
+	differs("compared after the failure", false)
 	repaired(refusing)
 	differs("its keys are refused", true)
 	if _, err := w.accounts.Disconnect(ctx); err != nil {
