@@ -16,12 +16,15 @@ import (
 // leastPooled is the smallest share of the direct rate that a service may reach through a pooler.
 const leastPooled = 0.95
 
+// pooledService is the service that runs a second time, behind a pooler.
+const pooledService = "bookings"
+
 // pooledSlots is the first slot of the bookings, after those of the other figures.
 const pooledSlots = units * 365 * 100
 
 // pooler compares reads and writes of bookings through a pooler with those of the platform's own process, which connects directly.
 func (b *bench) pooler(ctx context.Context, s *shop) error {
-	addr, err := b.platform.Pooled(ctx, "bookings")
+	addr, err := b.platform.Pooled(ctx, pooledService)
 	if errors.Is(err, stack.ErrMissing) {
 		b.table.Note("the pooler was not measured: %v", err)
 		return nil
@@ -59,6 +62,19 @@ func (b *bench) pooler(ctx context.Context, s *shop) error {
 			Figure: one.figure, Value: report.PerSecond(pooled), Baseline: fmt.Sprintf("direct: %.0f/s", direct), Ratio: ratio,
 			Aim: report.Aim{Text: fmt.Sprintf("≥ %.0f %%", 100*leastPooled), Value: ratio, Least: leastPooled}, Show: "pooler",
 		})
+		b.table.Add(pooledCost(one.figure, sides))
+		b.noteCosts(sides[0])
+		b.noteCosts(sides[1])
 	}
 	return nil
+}
+
+// pooledCost compares the processor time of all processes except the pooler's own, which has its own machine in production.
+func pooledCost(figure string, sides [2]*served) report.Row {
+	direct, rest := perRequest(sides[0].used.platform(), sides[0].Requests), perRequest(sides[1].used.platform(stack.PgBouncer), sides[1].Requests)
+	own := perRequest(sides[1].used[stack.PgBouncer], sides[1].Requests)
+	return report.Row{
+		Figure: figure + "; CPU per request without that of PgBouncer", Value: rest, Ours: fmt.Sprintf("%s (PgBouncer %s)", rest, own),
+		Baseline: "direct: " + direct.String(), Ratio: report.Ratio(rest.Value, direct.Value), Show: "pooler",
+	}
 }

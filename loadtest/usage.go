@@ -125,6 +125,11 @@ func (b *bench) processors() usage {
 			splitPostgres(all, pid)
 		}
 	}
+	for name, pid := range b.platform.PooledPIDs(pooledService) {
+		if used, err := stack.CPU(pid); err == nil {
+			all[name] = used
+		}
+	}
 	if own, err := stack.Own(os.Getpid()); err == nil {
 		all["loadtest"] = own
 	}

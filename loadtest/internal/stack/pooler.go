@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +18,25 @@ import (
 
 // poolerConns is the number of connections of the pooler to PostgreSQL for each role, as many as the service has without it.
 const poolerConns = 16
+
+// The names of the programs that Pooled starts for a service.
+const (
+	pooledGateway = "gateway-pooled"
+	PgBouncer     = "pgbouncer"
+)
+
+func pooled(service string) string { return service + "-pooled" }
+
+// PooledPIDs returns the process ids of the programs that Pooled started, by name.
+func (p *Platform) PooledPIDs(service string) map[string]int {
+	pids := map[string]int{}
+	for _, one := range p.others {
+		if slices.Contains([]string{pooledGateway, pooled(service), PgBouncer}, one.name) {
+			pids[one.name] = one.PID()
+		}
+	}
+	return pids
+}
 
 // Pooled starts PgBouncer in transaction mode, and another process of a service and another gateway that use it. It returns the
 // gateway's address. It returns ErrMissing if PgBouncer is not installed.
@@ -36,11 +56,11 @@ func (p *Platform) Pooled(ctx context.Context, service string) (addr string, err
 			return "", err
 		}
 	}
-	_, err = p.Run(ctx, service+"-pooled", "http://"+settings["HTTP_ADDR"]+"/readyz", flat(settings), filepath.Join(p.Dir, "bin", service), "serve")
+	_, err = p.Run(ctx, pooled(service), "http://"+settings["HTTP_ADDR"]+"/readyz", flat(settings), filepath.Join(p.Dir, "bin", service), "serve")
 	if err != nil {
 		return "", err
 	}
-	_, addr, _, err = p.Gateway(ctx, "gateway-pooled", map[string]string{
+	_, addr, _, err = p.Gateway(ctx, pooledGateway, map[string]string{
 		"UPSTREAM_" + strings.ToUpper(service) + "_URL": "http://" + settings["HTTP_ADDR"],
 	})
 	return addr, err
@@ -90,7 +110,7 @@ func (p *Platform) pooler(ctx context.Context, databases map[string]string) (add
 	if err != nil {
 		return "", err
 	}
-	one, err := start(program{name: "pgbouncer", env: inherited(), log: log, path: binary, args: []string{config}, user: account})
+	one, err := start(program{name: PgBouncer, env: inherited(), log: log, path: binary, args: []string{config}, user: account})
 	if err != nil {
 		return "", err
 	}
