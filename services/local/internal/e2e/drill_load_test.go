@@ -63,7 +63,8 @@ func (j *journal) before(t *testing.T, moment time.Time, n int) time.Time {
 	return j.entries[last-n].at
 }
 
-// drillLoad sends requests until its end or until one fails, which it does not repeat.
+// drillLoad sends requests until its end or until one fails. Before the kill, it repeats a 503 with its key, as an SDK does: the network
+// policies of a cluster can reach a node after the release is ready.
 type drillLoad struct {
 	c       *client
 	stripe  stripe
@@ -80,7 +81,13 @@ var owners = map[string]string{
 
 // write sends a request and notes it. It returns false if the request failed.
 func (l *drillLoad) write(t *testing.T, resource, path, body string, out any) bool {
-	a, err := l.c.try(t, http.MethodPost, path, body, unique("drill"))
+	key := unique("drill")
+	a, err := l.c.try(t, http.MethodPost, path, body, key)
+	for end := time.Now().Add(30 * time.Second); err == nil && a.Status == http.StatusServiceUnavailable && !l.killing.Load() && time.Now().Before(end); {
+		t.Logf("POST %s: 503, repeated", path)
+		time.Sleep(time.Second)
+		a, err = l.c.try(t, http.MethodPost, path, body, key)
+	}
 	if err != nil || a.Status >= 300 {
 		if !l.killing.Load() {
 			t.Errorf("POST %s: %d %s, %v", path, a.Status, a.Body, err)
