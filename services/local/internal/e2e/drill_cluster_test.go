@@ -56,6 +56,9 @@ func newClusterSite(t *testing.T) *clusterSite {
 	s.resume(t)
 	s.archive(t)
 	s.startStripe(t)
+	if out, err := s.p.cluster.RunHelm(t.Context(), "test", "holdfast"); err != nil { // its pod remains, as after an installation
+		t.Fatalf("helm test: %v\n%s", err, out)
+	}
 	t.Cleanup(func() {
 		s.finish(t)
 		s.resume(t)
@@ -291,11 +294,11 @@ func (s *clusterSite) kill(t *testing.T) time.Time {
 	}
 	killed := time.Now()
 	s.unforward()
+	s.down = true
 	s.scale(t, 0)
 	s.page(t, commands(t, "Repair")[4])
 	s.kubectl(t, "wait", "pods", "-l", "app.kubernetes.io/name in ("+strings.Join(datastores, ",")+")", "--for=delete", "--timeout=120s")
 	s.runDrillPod(t)
-	s.down = true
 	return killed
 }
 
@@ -349,7 +352,7 @@ func (s *clusterSite) restore(t *testing.T, moment time.Time, earlier map[string
 
 func (s *clusterSite) startDatastores(t *testing.T) {
 	t.Helper()
-	s.kubectl(t, "delete", "pod", drillPod)
+	s.kubectl(t, "delete", "pod", "--ignore-not-found", drillPod)
 	s.scale(t, 1)
 	for _, name := range datastores {
 		s.kubectl(t, "rollout", "status", "statefulset/holdfast-"+name, "--timeout=180s")
