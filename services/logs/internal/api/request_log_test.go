@@ -7,9 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/logs/internal/domain"
 )
@@ -53,6 +56,28 @@ func TestGet(t *testing.T) {
 	live := w.as(caller.FromContext(ctx).Tenant, caller.Live)
 	w.get(live, "/request-logs/"+full.ID.String()).Is(http.StatusForbidden, "mode_mismatch")
 	w.get(w.ctx(), "/request-logs/"+full.ID.String()).Is(http.StatusNotFound, "request_log_not_found")
+}
+
+// TestListsWithAFilterArePlannedForTheirValues checks that PostgreSQL never uses a plan for all values for a list with a filter, and does so
+// for one without after five requests.
+func TestListsWithAFilterArePlannedForTheirValues(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.ctx()
+	w.store(ctx, 3)
+	w.Exec(`analyze`)
+	for range 10 {
+		w.get(ctx, "/request-logs").Is(http.StatusOK)
+		w.get(ctx, "/request-logs?route=/bookings").Is(http.StatusOK)
+	}
+	for filtered, want := range map[bool]bool{false: true, true: false} { // on the same connection, the last one that was returned
+		generic, err := pg.One(ctx, w.DB.App.Read(ctx), pgx.RowTo[bool], pgx.ErrNoRows, `select generic_plans > 0 from pg_prepared_statements
+			where statement like @list and statement like '%l.route =%' = @filtered and generic_plans + custom_plans = 10`,
+			pg.Args{"list": "%from request_logs l%", "filtered": filtered})
+		if err != nil || generic != want {
+			t.Errorf("with a filter %v: a plan for all values %v, %v", filtered, generic, err)
+		}
+	}
 }
 
 // A list returns each request once over its pages, newest first, and only those that match.
