@@ -28,6 +28,19 @@ const (
 // PlanModes are the plans that a list has to be fast with.
 var PlanModes = []PlanMode{CustomPlan, GenericPlan}
 
+// PlanModesOf returns the plans that the server may use for a statement of a reader.
+func PlanModesOf(t *testing.T, ctx context.Context, q pg.Q) []PlanMode {
+	t.Helper()
+	mode, err := pg.One(ctx, q, pgx.RowTo[PlanMode], pgx.ErrNoRows, `select current_setting('plan_cache_mode')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mode == "auto" {
+		return PlanModes
+	}
+	return []PlanMode{mode}
+}
+
 // Explain runs fn in a transaction of the caller in ctx, as the app role and with the watermark of DB.ReadToWatermark, rolls the
 // transaction back, and returns the plans of its statements. It fails the test if fn fails.
 func Explain(t *testing.T, ctx context.Context, db *DB, mode PlanMode, fn func(ctx context.Context, tx pg.Tx) error) *Plan {

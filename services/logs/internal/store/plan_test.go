@@ -52,19 +52,6 @@ func fill(t *testing.T, db *pgtest.DB, c caller.Caller) {
 	}
 }
 
-// planned returns the plans that the server may use for a statement of a reader.
-func planned(t *testing.T, ctx context.Context, q pg.Q) []pgtest.PlanMode {
-	t.Helper()
-	mode, err := pg.One(ctx, q, pgx.RowTo[pgtest.PlanMode], pgx.ErrNoRows, `select current_setting('plan_cache_mode')`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if mode == "auto" {
-		return pgtest.PlanModes
-	}
-	return []pgtest.PlanMode{mode}
-}
-
 // Each list, planned as the app role under row-level security, reads not much more than it returns: at most a page of each day.
 func TestPlans(t *testing.T) {
 	t.Parallel()
@@ -86,7 +73,7 @@ func TestPlans(t *testing.T) {
 	for when, r := range requests {
 		r.Limit = page.DefaultLimit
 		for what, f := range filters {
-			for _, mode := range planned(t, ctx, f.Reader(ctx, db.App)) {
+			for _, mode := range pgtest.PlanModesOf(t, ctx, f.Reader(ctx, db.App)) {
 				plan := pgtest.Explain(t, ctx, db, mode, func(ctx context.Context, tx pg.Tx) error {
 					_, err := store.RequestLogs(ctx, tx, f, r, now.Add(-7*day))
 					return err

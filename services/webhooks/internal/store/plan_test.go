@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -77,14 +76,14 @@ func TestPlans(t *testing.T) {
 	for when, r := range requests {
 		r.Limit = page.DefaultLimit
 		for what, f := range map[string]store.EventFilter{"all": {}, "rare type": {Types: []string{"invoice.paid"}}, "object": {ObjectID: object}} {
-			check(t, db, ctx, "events "+when+" "+what, func(ctx context.Context, tx pg.Tx) error {
+			check(t, db, ctx, "events "+when+" "+what, r.Reader(ctx, db.App), func(ctx context.Context, tx pg.Tx) error {
 				_, err := store.Events(ctx, tx, f, r, now)
 				return err
 			})
 		}
 		for what, f := range map[string]store.DeliveryFilter{"all": {}, "failed": {Status: domain.Failed}, "succeeded": {Status: domain.Succeeded}, "pending": {Status: domain.Pending}, "in flight": {Status: domain.Delivering}, "rare type": {Type: "invoice.paid"}} {
 			f.Endpoint = endpoint
-			check(t, db, ctx, "deliveries "+when+" "+what, func(ctx context.Context, tx pg.Tx) error {
+			check(t, db, ctx, "deliveries "+when+" "+what, r.Reader(ctx, db.App), func(ctx context.Context, tx pg.Tx) error {
 				_, err := store.Deliveries(ctx, tx, f, r, now)
 				return err
 			})
@@ -95,12 +94,12 @@ func TestPlans(t *testing.T) {
 		objects = append(objects, fmt.Sprintf("bk_%d", 10*n+1))
 	}
 	for what, after := range map[string]*ids.Event{"": nil, " next": new(ids.FromUUID[ids.EventPrefix](floor(middle)))} {
-		check(t, db, ctx, "events of objects"+what, func(ctx context.Context, tx pg.Tx) error {
+		check(t, db, ctx, "events of objects"+what, db.App.Read(ctx), func(ctx context.Context, tx pg.Tx) error {
 			_, _, err := store.EventsOfObjects(ctx, tx, store.ObjectRange{Objects: objects, After: after, MaxRows: 100, MaxBytes: 1 << 20}, now)
 			return err
 		})
 	}
-	check(t, db, ctx, "stream", func(ctx context.Context, tx pg.Tx) error {
+	check(t, db, ctx, "stream", db.App.ReadToWatermark(ctx), func(ctx context.Context, tx pg.Tx) error {
 		_, _, err := store.EventsAfter(ctx, tx, store.EventRange{Types: []string{"booking.updated"}, After: store.Cursor{At: middle}, MaxRows: 25, MaxBytes: 1 << 20})
 		return err
 	})
@@ -124,7 +123,7 @@ func TestPlanOfFailingDeliveries(t *testing.T) {
 		if _, err := conn.Exec(t.Context(), `vacuum analyze`); err != nil {
 			t.Fatal(err)
 		}
-		check(t, db, ctx, "failing deliveries, others "+status, func(ctx context.Context, tx pg.Tx) error {
+		check(t, db, ctx, "failing deliveries, others "+status, db.App.Read(ctx), func(ctx context.Context, tx pg.Tx) error {
 			_, err := store.FailingDeliveries(ctx, tx, []string{"booking.updated", "invoice.paid"}, time.Now().Add(-domain.RecentlyFailed))
 			return err
 		})
@@ -140,14 +139,10 @@ func floor(at time.Time) (id [16]byte) {
 }
 
 // check reports an error if a statement reads many more rows than it returns. Each partition can return a page, and few rows are
-// read to find a rare one. A list by time of change is always planned for its values (pg.DB.ReadToWatermark).
-func check(t *testing.T, db *pgtest.DB, ctx context.Context, name string, read func(context.Context, pg.Tx) error) {
+// read to find a rare one. The statement is planned as for q, its reader.
+func check(t *testing.T, db *pgtest.DB, ctx context.Context, name string, q pg.Q, read func(context.Context, pg.Tx) error) {
 	t.Helper()
-	modes := pgtest.PlanModes
-	if strings.Contains(name, " sync ") {
-		modes = []pgtest.PlanMode{pgtest.CustomPlan}
-	}
-	for _, mode := range modes {
+	for _, mode := range pgtest.PlanModesOf(t, ctx, q) {
 		plan := pgtest.Explain(t, ctx, db, mode, read)
 		if most := max(400, float64(stored)/50); plan.Read() > most {
 			t.Errorf("%s, %s: reads %.0f of %d rows, at most %.0f are to be\n%s", name, mode, plan.Read(), stored, most, plan)
