@@ -249,11 +249,11 @@ func responseCounts(t *testing.T, pod clustertest.Pod) string {
 	return strings.Join(counts, "")
 }
 
-// TestBookingsScalesUpAndDown checks that load on bookings adds pods, and that they are removed after the load.
+// TestBookingsScalesUpAndDown checks that load on bookings adds pods, and that they are removed after the load. It fails if a number of pods is
+// not reached in time, or a request fails meanwhile.
 func TestBookingsScalesUpAndDown(t *testing.T) {
-	if n := len(pods(t, "bookings")); n != 2 {
-		await(t, "bookings has two pods", 3*time.Minute, func() bool { return len(pods(t, "bookings")) == 2 })
-	}
+	two := func() bool { return len(pods(t, "bookings")) == 2 }
+	await(t, "bookings has two pods", 3*time.Minute, two)
 	load := send(t, 150, key(t), readBookings)
 	begin := time.Now()
 	await(t, "bookings has more than two pods", 4*time.Minute, func() bool { return len(pods(t, "bookings")) > 2 })
@@ -263,6 +263,6 @@ func TestBookingsScalesUpAndDown(t *testing.T) {
 	})
 	load.stop().none(t, "while bookings grew")
 	begin = time.Now()
-	await(t, "bookings has two pods again", 5*time.Minute, func() bool { return len(pods(t, "bookings")) == 2 })
+	await(t, "bookings has two pods again", 5*time.Minute, two)
 	t.Logf("more after %v, two again %v after the load", up.Round(time.Second), time.Since(begin).Round(time.Second))
 }
