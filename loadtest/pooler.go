@@ -69,7 +69,7 @@ func (b *bench) pooler(ctx context.Context, s *shop) error {
 	return nil
 }
 
-// pooledCost compares the processor time of all processes except the pooler's own, which has its own machine in production.
+// pooledCost compares the processor time per request of all processes, without that of the pooler, which it shows separately.
 func pooledCost(figure string, sides [2]*served) report.Row {
 	direct, rest := perRequest(sides[0].used.platform(), sides[0].Requests), perRequest(sides[1].used.platform(stack.PgBouncer), sides[1].Requests)
 	own := perRequest(sides[1].used[stack.PgBouncer], sides[1].Requests)

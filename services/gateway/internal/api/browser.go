@@ -119,7 +119,7 @@ func (s *Server) proxyPage(c *gin.Context, service, route string) error {
 }
 
 // ownCall reads a request without a credential and returns a call of the gateway itself, without a path. The bytes of its body count
-// for holder until free is called.
+// for holder until free is called, also after an error.
 func (s *Server) ownCall(c *gin.Context, holder, address string) (call *domain.Call, free func(), err error) {
 	held := int64(0)
 	free = func() { s.Pipeline.Bodies.Free(holder, held) }

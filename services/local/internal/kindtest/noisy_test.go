@@ -100,8 +100,8 @@ func noisyTenant(t *testing.T, limit int64) {
 	}
 }
 
-// overload is a load that a process of its own sends, so that the client does not delay the neighbor's: a number of requests with the
-// keys in turn, within the first window.
+// overload is the load of the noisy tenant: a number of requests with its keys in turn, within the first window. A separate process sends
+// it, so that its client does not delay that of the neighbor.
 type overload struct {
 	Base     string
 	Keys     []string
@@ -121,7 +121,7 @@ const (
 	maxErrors    = 10
 )
 
-// run sends the load from a process of the lowest priority: other computers send it in production.
+// run sends the load from a process with the lowest priority, because in production it comes from other computers.
 func (o overload) run(t *testing.T) (result overloaded) {
 	t.Helper()
 	program, err := os.Executable()
