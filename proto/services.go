@@ -25,6 +25,7 @@ type Service struct {
 	Calls    []string `yaml:"calls"`
 	Reaches  []string `yaml:"reaches"`
 	Public   bool     `yaml:"public"`
+	State    string   `yaml:"state"`
 	Jobs     []string `yaml:"jobs"`
 }
 

@@ -51,6 +51,7 @@ type Config struct {
 	TrustedProxyHops  int           `env:"TRUSTED_PROXY_HOPS" envDefault:"0"`                     // number of trusted proxies in front of the gateway that add to X-Forwarded-For
 
 	Kafka           kafkax.Settings // brokers for the request log, and how to connect to them
+	RequestCounts   string          `env:"REQUEST_COUNTS_PATH"`                 // file of 8 MB for the counts of requests that Kafka does not have yet, so that a process that is killed loses none; only one process can use it; empty: they are in memory
 	RequestLogReads float64         `env:"REQUEST_LOG_READS" envDefault:"0.01"` // share of the successful reads in the request log, 0 to 1; it has all writes and errors
 }
 

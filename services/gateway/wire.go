@@ -49,7 +49,9 @@ func wire(rt *service.Runtime, cfg Config) error {
 	}
 	rt.OnStop("redis", func(context.Context) error { return redis.Close() })
 	rt.Go("redis", redis.Run)
-	rt.OnStop("kafka", func(context.Context) error { return errors.Join(entries.Close(), counts.Close()) })
+	rt.OnStop("kafka", func(context.Context) error {
+		return errors.Join(entries.Close(), counts.Close(), server.Pipeline.Counts.Close())
+	})
 	rt.Go("request log", server.Pipeline.Requests.Run)  // it stops after the server, and writes the last entries
 	rt.Go("request counts", server.Pipeline.Counts.Run) // the same
 	handler := server.Handler()
@@ -108,6 +110,10 @@ func build(cfg Config, pages *docs.Pages, entries, counts kafkax.Producer, log *
 	if err != nil {
 		return nil, nil, err
 	}
+	waiting, err := store.OpenCounts(cfg.RequestCounts)
+	if err != nil {
+		return nil, nil, fmt.Errorf("REQUEST_COUNTS_PATH: %w", err)
+	}
 	metrics.Breaker.WithLabelValues(lookups).Set(0)
 	toIdentity, err := cfg.Upstreams.Client("identity", signer)
 	if err != nil {
@@ -151,7 +157,7 @@ func build(cfg Config, pages *docs.Pages, entries, counts kafkax.Producer, log *
 			Assistants: app.NewAssistants(cfg.MCPMessagesPerTenant, metrics),
 			Bodies:     app.NewBodies(cfg.BodyBytesPerCredential, cfg.BodyBytes, metrics),
 			Requests:   app.NewRequestLogs(entries, cfg.RequestLogReads, log, metrics),
-			Counts:     app.NewRequestCounts(counts, log, metrics),
+			Counts:     app.NewRequestCounts(waiting, counts, log, metrics),
 			Metrics:    metrics,
 		},
 	}, redis, nil

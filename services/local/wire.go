@@ -29,6 +29,7 @@ type wiring struct {
 	redisURL    string
 	broker      string // of Kafka
 	topicPrefix string
+	run         string // folder of files that services keep over a restart
 }
 
 func (w wiring) key(name string) string { return keyID + ":" + w.keys.Secret(name) }
@@ -119,6 +120,9 @@ func (w wiring) settings(s proto.Service) []string {
 	for _, target := range s.Calls {
 		vars["UPSTREAM_"+strings.ToUpper(target)+"_URL"] = "http://" + w.address(target)
 	}
+	if s.State != "" {
+		vars[s.State] = filepath.Join(w.run, s.Name+"."+strings.TrimSuffix(strings.ToLower(s.State), "_path"))
+	}
 	if slices.Contains(s.Reaches, "receivers") {
 		vars["WEBHOOK_ALLOWED_CIDRS"] = "127.0.0.0/8,::1/128" // receivers on this machine
 	}
@@ -149,7 +153,7 @@ func lines(vars map[string]string) []string {
 func (p *platform) wiring() wiring {
 	w := wiring{
 		keys: p.state, prefix: p.config.Prefix, postgresURL: p.postgresURL, poolerPort: p.poolerPort, redisURL: p.redisURL,
-		broker: p.brokers[0], topicPrefix: p.topicPrefix(),
+		broker: p.brokers[0], topicPrefix: p.topicPrefix(), run: p.run,
 	}
 	if p.config.SecretFiles {
 		w.secretFiles = filepath.Join(p.run, "services")

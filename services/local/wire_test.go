@@ -46,6 +46,9 @@ func TestSettingsFollowTheList(t *testing.T) {
 				t.Errorf("%s has %s: %v, want %v", s.Name, name, has, want)
 			}
 		}
+		if _, has := own[s.State]; s.State != "" && !has {
+			t.Errorf("%s has no %s", s.Name, s.State)
+		}
 		for _, target := range proto.Services() {
 			want := ""
 			if slices.Contains(s.Calls, target.Name) {

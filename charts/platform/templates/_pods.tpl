@@ -20,6 +20,7 @@ migrate. Its pods do not match the service's selector, so that neither the Servi
 {{- end -}}
 {{- $_ := unset $o "extraContainers" -}}
 {{- $_ := unset $o "configMap" -}}
+{{- $_ := unset $o "state" -}}
 {{- $_ := set $o "secret" (.migrate.existingSecret | default (printf "%s-migrate" .fullname)) -}}
 {{- $_ := set $o "secretFiles" (concat (list "MIGRATE_DATABASE_URL") (ternary (list "KAFKA_SASL_PASSWORD") list (has "KAFKA_SASL_PASSWORD" .secretFiles))) -}}
 {{- $_ := set $o "secretEnv" (concat (list "APP_ROLE" "WORKER_ROLE") .secretEnv) -}}
@@ -27,6 +28,11 @@ migrate. Its pods do not match the service's selector, so that neither the Servi
 {{- $_ := set $o "serviceAccountName" (.migrate.serviceAccountName | default $existing) -}}
 {{- $_ := set $o "labels" (dict "app.kubernetes.io/name" (printf "%s-migrate" .name) "app.kubernetes.io/instance" .release "app.kubernetes.io/part-of" "holdfast" "app.kubernetes.io/component" "migrate") -}}
 {{- toJson $o -}}
+{{- end }}
+
+{{/* The folder of the file that stays when the container restarts. It is in memory, so writes to it wait for no disk. */}}
+{{- define "platform.state" -}}
+/var/lib/holdfast
 {{- end }}
 
 {{/* The volumes of a pod and the volumeMounts of its containers, as JSON. */}}
@@ -48,6 +54,10 @@ migrate. Its pods do not match the service's selector, so that neither the Servi
 {{- end -}}
 {{- $volumes = append $volumes (merge (dict "name" $name) $source) -}}
 {{- $mounts = append $mounts (dict "name" $name "mountPath" .path "readOnly" true) -}}
+{{- end -}}
+{{- if .state -}}
+{{- $volumes = append $volumes (dict "name" "state" "emptyDir" (dict "medium" "Memory" "sizeLimit" "16Mi")) -}}
+{{- $mounts = append $mounts (dict "name" "state" "mountPath" (include "platform.state" .)) -}}
 {{- end -}}
 {{- dict "volumes" (uniq (concat $volumes .extraVolumes)) "volumeMounts" (concat $mounts .extraVolumeMounts) | toJson -}}
 {{- end }}

@@ -67,6 +67,9 @@ imageReference, secret, configMap, serviceAccountName, secretFiles, and in env t
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- if $s.state -}}
+{{- $_ := set $env $s.state (printf "%s/%s" (include "platform.state" $) (lower $s.state | trimSuffix "_path")) -}}
+{{- end -}}
 {{- range $key, $value := $s.env -}}
 {{- $_ := set $env $key (tpl $value $) -}}
 {{- end -}}

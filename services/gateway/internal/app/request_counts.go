@@ -2,68 +2,60 @@ package app
 
 import (
 	"context"
-	"crypto/rand"
+	"encoding/binary"
 	"log/slog"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/kafkax"
 	eventsv1 "holdfast.dev/proto/events/v1"
+
+	"holdfast.dev/services/gateway/internal/domain"
+	"holdfast.dev/services/gateway/internal/store"
 )
 
 // RequestCounts counts all requests by tenant, mode, day and class for metering, and sends the counts to Kafka. While Kafka is
 // unavailable it continues to count, so that an outage loses nothing. A count that may have arrived is sent again with the same id, and
-// the consumer adds it once. Only a process that is killed loses counts: those of its last second.
+// the consumer adds it once. With a file, this also holds for a process that is killed: the next one sends its counts.
 type RequestCounts struct {
+	counts   *store.Counts
 	producer kafkax.Producer
 	log      *slog.Logger
 	metrics  *Metrics
-
-	mu     sync.Mutex
-	counts map[counted]int64 // guarded by mu: the requests since the last batch
 
 	batch   []kafkax.Message // what is being sent; only Run uses these three
 	held    int64            // its requests
 	failing bool
 }
 
-// counted is what one number counts.
-type counted struct {
-	tenant ids.Tenant
-	live   bool
-	day    int32 // since 1970-01-01
-	class  string
-}
-
 const (
-	maxCounted   = 100_000     // numbers in memory; requests beyond that many are not counted
 	maxInMessage = 2000        // numbers in one message, about 100 KiB
 	countEvery   = time.Second // how long a number waits
 	dayLength    = 24 * time.Hour
 )
 
-// NewRequestCounts returns a counter. Run sends its counts.
-func NewRequestCounts(producer kafkax.Producer, log *slog.Logger, m *Metrics) *RequestCounts {
-	return &RequestCounts{producer: producer, log: log, metrics: m, counts: map[counted]int64{}}
+// NewRequestCounts returns a counter. Run sends its counts, and those that another process left in the file.
+func NewRequestCounts(counts *store.Counts, producer kafkax.Producer, log *slog.Logger, m *Metrics) *RequestCounts {
+	return &RequestCounts{counts: counts, producer: producer, log: log, metrics: m}
 }
 
 // Add counts a request of a class that arrived at a time.
 func (r *RequestCounts) Add(from *caller.Caller, arrived time.Time, class string) {
-	key := counted{from.Tenant, from.Live(), int32(arrived.Unix() / int64(dayLength/time.Second)), class} //nolint:gosec // fits until the year 5 million
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if n, known := r.counts[key]; known || len(r.counts) < maxCounted {
-		r.counts[key] = n + 1
-		return
+	day := int32(arrived.Unix() / int64(dayLength/time.Second)) //nolint:gosec // fits until the year 5 million
+	if !r.counts.Add(domain.Counted{Tenant: from.Tenant, Live: from.Live(), Day: day, Class: class}) {
+		r.metrics.RequestCounts.WithLabelValues("full").Inc()
 	}
-	r.metrics.RequestCounts.WithLabelValues("full").Inc()
 }
+
+// Waiting returns the number of requests whose counts Kafka has not confirmed.
+func (r *RequestCounts) Waiting() int64 { return r.counts.Requests() }
+
+// Close closes the file.
+func (r *RequestCounts) Close() error { return r.counts.Close() }
 
 // Run sends the counts until ctx ends, and then once more.
 func (r *RequestCounts) Run(ctx context.Context) error {
@@ -87,10 +79,13 @@ func (r *RequestCounts) finish(ctx context.Context) {
 	for range 2 {
 		r.send(ctx, lastWriteTimeout)
 	}
-	r.take()
-	if r.held > 0 {
-		r.metrics.RequestCounts.WithLabelValues("lost").Add(float64(r.held))
-		r.log.Error("requests are not counted, because Kafka did not accept their counts before the stop", slog.Int64("requests", r.held))
+	switch left := r.Waiting(); {
+	case left == 0:
+	case r.counts.Durable():
+		r.log.Warn("counts of requests wait for the next start: Kafka did not accept them before the stop", slog.Int64("requests", left))
+	default:
+		r.metrics.RequestCounts.WithLabelValues("lost").Add(float64(left))
+		r.log.Error("requests are not counted, because Kafka did not accept their counts before the stop", slog.Int64("requests", left))
 	}
 }
 
@@ -106,6 +101,7 @@ func (r *RequestCounts) send(ctx context.Context, timeout time.Duration) {
 	defer cancel()
 	err := r.producer.Produce(ctx, r.batch...)
 	if err == nil {
+		r.counts.Release()
 		r.metrics.RequestCounts.WithLabelValues("sent").Add(float64(r.held))
 		r.batch, r.held = nil, 0
 	}
@@ -119,31 +115,35 @@ func (r *RequestCounts) send(ctx context.Context, timeout time.Duration) {
 	}
 }
 
-// take moves the counts to the batch. The messages of a tenant have one key, so that one process adds its counts.
+// take freezes the counts and makes the batch of them. The messages of a tenant have one key, so that one process adds its counts. The
+// same counts always make the same messages with the same ids.
 func (r *RequestCounts) take() {
-	r.mu.Lock()
-	counts := r.counts
-	r.counts = map[counted]int64{}
-	r.mu.Unlock()
+	id, list := r.counts.Frozen()
 	var shards [requestLogShards][]*eventsv1.RequestCount
-	for key, n := range counts {
-		tenant := key.tenant.UUID()
+	for _, n := range list {
+		tenant := n.Tenant.UUID()
 		shard := &shards[tenant[len(tenant)-1]%requestLogShards]
-		*shard = append(*shard, &eventsv1.RequestCount{TenantUuid: tenant[:], Livemode: key.live, Day: key.day, Class: key.class, Requests: n})
-		r.held += n
+		*shard = append(*shard, &eventsv1.RequestCount{TenantUuid: tenant[:], Livemode: n.Live, Day: n.Day, Class: n.Class, Requests: n.Requests})
+		r.held += n.Requests
 	}
 	for i, shard := range shards {
 		for part := range slices.Chunk(shard, maxInMessage) {
-			if message, ok := r.message(i, part); ok {
+			if message, ok := r.message(messageID(id, len(r.batch)), i, part); ok {
 				r.batch = append(r.batch, message)
 			}
 		}
 	}
 }
 
-func (r *RequestCounts) message(shard int, counts []*eventsv1.RequestCount) (kafkax.Message, bool) {
-	id := make([]byte, len([16]byte{}))
-	_, _ = rand.Read(id) // it never fails
+// messageID returns the id of a message, from that of its table.
+func messageID(table [16]byte, i int) []byte {
+	id := table[:]
+	tail := id[len(id)-4:]
+	binary.BigEndian.PutUint32(tail, binary.BigEndian.Uint32(tail)+uint32(i)) //nolint:gosec // small
+	return id
+}
+
+func (r *RequestCounts) message(id []byte, shard int, counts []*eventsv1.RequestCount) (kafkax.Message, bool) {
 	body, err := proto.Marshal(&eventsv1.RequestLogs{Counts: []*eventsv1.RequestCounts{{Id: id, Counts: counts}}})
 	if err != nil {
 		r.log.Error("counts of requests cannot be encoded", slog.Any("error", err))

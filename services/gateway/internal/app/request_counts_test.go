@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,6 +21,7 @@ import (
 	eventsv1 "holdfast.dev/proto/events/v1"
 
 	"holdfast.dev/services/gateway/internal/app"
+	"holdfast.dev/services/gateway/internal/store"
 )
 
 // consumer adds each message once, as logs does. It can store messages and return an error all the same.
@@ -78,13 +81,26 @@ func liveCaller() *caller.Caller {
 	return &caller.Caller{Tenant: ids.New[ids.TenantPrefix](), Mode: caller.Live}
 }
 
+func inMemory(t *testing.T) *store.Counts { return counts(t, "") }
+
+// counts opens the counts in a file.
+func counts(t *testing.T, path string) *store.Counts {
+	t.Helper()
+	c, err := store.OpenCounts(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
 // Requests are counted once although Kafka is away, stores messages without confirming them, and returns.
 func TestRequestCountsDespiteOutages(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		kafka, from := newConsumer(t), liveCaller()
 		m := app.NewMetrics(prometheus.NewRegistry())
-		counts := app.NewRequestCounts(kafka, slog.New(slog.DiscardHandler), m)
+		counts := app.NewRequestCounts(inMemory(t), kafka, slog.New(slog.DiscardHandler), m)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- counts.Run(ctx) }()
@@ -119,7 +135,7 @@ func TestRequestCountsByDay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kafka, from := newConsumer(t), liveCaller()
 		m := app.NewMetrics(prometheus.NewRegistry())
-		counts := app.NewRequestCounts(producerFunc(func(list []kafkax.Message) error {
+		counts := app.NewRequestCounts(inMemory(t), producerFunc(func(list []kafkax.Message) error {
 			for _, message := range list {
 				var in eventsv1.RequestLogs
 				if err := proto.Unmarshal(message.Value, &in); err != nil {
@@ -159,7 +175,7 @@ func TestRequestCountsAreBounded(t *testing.T) {
 	t.Parallel()
 	kafka, first := newConsumer(t), liveCaller()
 	m := app.NewMetrics(prometheus.NewRegistry())
-	counts := app.NewRequestCounts(kafka, slog.New(slog.DiscardHandler), m)
+	counts := app.NewRequestCounts(inMemory(t), kafka, slog.New(slog.DiscardHandler), m)
 	counts.Add(first, time.Now(), "read")
 	for range 100_000 {
 		counts.Add(&caller.Caller{Tenant: ids.New[ids.TenantPrefix]()}, time.Now(), "read")
@@ -175,5 +191,48 @@ func TestRequestCountsAreBounded(t *testing.T) {
 	}
 	if kafka.largest == 0 || kafka.largest > 128<<10 {
 		t.Errorf("a message of %d bytes", kafka.largest)
+	}
+}
+
+// The counts of a process that ended while Kafka did not confirm them are sent by the next one. Those that arrived keep their ids, so they
+// are added once, although they fill several messages of several keys.
+func TestRequestCountsOfAnEndedProcess(t *testing.T) {
+	t.Parallel()
+	kafka, path := newConsumer(t), filepath.Join(t.TempDir(), "counts")
+	m := app.NewMetrics(prometheus.NewRegistry())
+	log := &strings.Builder{}
+	ended, end := context.WithCancel(t.Context())
+	end() // Run sends once more and returns
+	want := int64(0)
+	for _, state := range []struct {
+		lossy bool
+		err   error
+	}{{false, errors.New("away")}, {true, errors.New("away")}, {false, errors.New("away")}, {false, nil}} {
+		file := counts(t, path)
+		process := app.NewRequestCounts(file, kafka, slog.New(slog.NewTextHandler(log, nil)), m)
+		for range 5000 {
+			process.Add(&caller.Caller{Tenant: ids.New[ids.TenantPrefix]()}, time.Now(), "write")
+			want++
+		}
+		kafka.set(state.lossy, state.err)
+		if err := process.Run(ended); err != nil {
+			t.Fatal(err)
+		}
+		if left := process.Waiting(); (left == 0) != (state.err == nil) {
+			t.Errorf("%d wait after %v", left, state.err)
+		}
+		if err := process.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := int64(0)
+	for _, n := range kafka.sums {
+		got += n
+	}
+	if sent := testutil.ToFloat64(m.RequestCounts.WithLabelValues("sent")); got != want || sent != float64(want) || kafka.largest > 200<<10 {
+		t.Errorf("%d requests counted, %v sent, want %d; the largest message has %d bytes", got, sent, want, kafka.largest)
+	}
+	if lost := testutil.ToFloat64(m.RequestCounts.WithLabelValues("lost")); lost != 0 || strings.Count(log.String(), "wait for the next start") != 3 {
+		t.Errorf("%v lost\n%s", lost, log)
 	}
 }

@@ -5,11 +5,14 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"holdfast.dev/proto"
 
 	"holdfast.dev/services/local/internal/parts"
 	"holdfast.dev/services/local/internal/supervise"
@@ -34,6 +37,9 @@ func newReplica(t *testing.T, service, program string, settings ...string) *repl
 	port, err := ports.Free(0)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if s, ok := proto.ServiceNamed(service); ok && s.State != "" { // the platform's process uses its own file
+		settings = append(settings, s.State+"="+filepath.Join(t.TempDir(), "state"))
 	}
 	return &replica{service: service, program: program, address: parts.Loopback(port), settings: settings}
 }

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +48,17 @@ func TestUsageDespiteKills(t *testing.T) {
 	sent := usageRow{}
 	load := func() {
 		for i := range 12 {
+			if i%4 == 2 { // at once after a response
+				killed := shared.pid("gateway")
+				shared.kill(t, "gateway")
+				await(t, "another gateway responds", func() bool {
+					res, err := httpClient.Get(strings.TrimSuffix(a.base, "/api/v1") + "/healthz")
+					if err == nil {
+						_ = res.Body.Close()
+					}
+					return err == nil && !slices.Contains([]int{0, killed}, shared.pid("gateway"))
+				})
+			}
 			got := a.do(t, http.MethodPost, "/customers", `{"first_name":"U","email":"u@example.com"}`, unique("usage"))
 			if got.Status != http.StatusCreated {
 				t.Fatalf("%d %s", got.Status, got.Body)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast.dev/libs/inbox"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/logs/internal/domain"
@@ -50,7 +49,7 @@ func AddRequestCounts(ctx context.Context, tx pg.Tx, list []domain.RequestCount,
 		"days":     counts(list, func(c domain.RequestCount) time.Time { return c.Day }),
 		"classes":  counts(list, func(c domain.RequestCount) string { return c.Class }),
 		"requests": counts(list, func(c domain.RequestCount) int64 { return c.Requests }),
-		"consumer": counter, "expires": now.Add(inbox.Lifetime),
+		"consumer": counter, "expires": now.Add(domain.CountedFor + domain.MaxAhead),
 	})
 	if err != nil {
 		return 0, fmt.Errorf("add request counts: %w", err)
