@@ -2,6 +2,7 @@ package kindtest
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
@@ -61,6 +62,45 @@ func TestKilledPods(t *testing.T) {
 			}
 			settled(t, service)
 		})
+	}
+}
+
+// TestKilledGatewaysCountRequests kills all gateways under load, twice. The counts for metering then contain each request that received a
+// response, and none twice: those whose connection ended may have been counted or not.
+func TestKilledGatewaysCountRequests(t *testing.T) {
+	counted := func() int {
+		n, err := strconv.Atoi(query(t, "logs", "select coalesce(sum(requests), 0) from request_counts"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	secret, before := key(t), counted()
+	load := send(t, rate, secret, readTenant)
+	for range 2 {
+		time.Sleep(3 * time.Second)
+		for _, pod := range pods(t, "gateway") {
+			if err := clustertest.Signal(t.Context(), pod, 9); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(2 * time.Second) // until the pods are not ready
+		settled(t, "gateway")
+	}
+	load.stop()
+	interrupted := 0
+	for _, f := range load.failed {
+		if f.err != nil {
+			interrupted++
+		}
+	}
+	responses := load.sent - interrupted
+	await(t, fmt.Sprintf("%d requests are counted", responses), time.Minute, func() bool { return counted()-before >= responses })
+	time.Sleep(5 * time.Second) // a second copy would arrive by now
+	got := counted() - before
+	t.Logf("%d sent, %d responses, %d counted", load.sent, responses, got)
+	if got < responses || got > load.sent || interrupted == 0 {
+		t.Errorf("%d counted of %d responses to %d requests", got, responses, load.sent)
 	}
 }
 

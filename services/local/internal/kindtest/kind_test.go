@@ -173,6 +173,17 @@ func identity(t *testing.T, args ...string) string {
 	return kubectl(t, append([]string{"exec", "deployment/holdfast-identity", "--", "/service"}, args...)...)
 }
 
+// query runs a statement in the database of a service, and returns its output.
+func query(t *testing.T, service, statement string) string {
+	t.Helper()
+	out, err := lab.Kubectl(t.Context(), []byte(statement), "exec", "-i", "statefulset/holdfast-postgres", "--",
+		"sh", "-c", `PGPASSWORD=$(cat /secrets/postgres-password) /usr/lib/postgresql/15/bin/psql -qtAX --set=ON_ERROR_STOP=1 -h 127.0.0.1 -U postgres holdfast_`+service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
 func await(t *testing.T, what string, limit time.Duration, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(limit); !ok(); time.Sleep(500 * time.Millisecond) {

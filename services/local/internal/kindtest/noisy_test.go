@@ -43,10 +43,7 @@ func tenantWithKeys(t *testing.T) (slug string, keys []string) {
 		rows = append(rows, fmt.Sprintf(`('%x', false, gen_random_uuid(), 'noisy', '\x%x', '{read:bookings}', 1, now())`, tenant.UUID(), hash))
 	}
 	statement := "insert into api_keys (tenant_id, livemode, id, name, hash, scopes, version, created_at) values " + strings.Join(rows, ",")
-	if _, err := lab.Kubectl(t.Context(), []byte(statement), "exec", "-i", "statefulset/holdfast-postgres", "--",
-		"sh", "-c", `PGPASSWORD=$(cat /secrets/postgres-password) /usr/lib/postgresql/15/bin/psql -qX --set=ON_ERROR_STOP=1 -h 127.0.0.1 -U postgres holdfast_identity`); err != nil {
-		t.Fatal(err)
-	}
+	query(t, "identity", statement)
 	return slug, keys
 }
 
