@@ -6,28 +6,38 @@ import (
 	"time"
 )
 
+// The rest of a drain, in pauses of a fiftieth of StopDelay.
+const (
+	quietPauses = 10 // pauses in which no client connects end it
+	mostPauses  = 50
+)
+
 // drain continues to serve after the process becomes not ready, until load balancers notice: for StopDelay, and then until no
 // client has connected for a fifth of StopDelay, at most for another StopDelay. Meanwhile each response closes its connection, so
 // that clients reconnect to another process. Idle connections stay open: a client may be sending its next request on one.
+//
+// The time without new connections consists of pauses, because a process that waits for a processor also accepts none: those that
+// wait for it would end without a response when it closes its listener.
 func (rt *Runtime) drain() {
 	delay := rt.Common.StopDelay
 	if delay <= 0 {
 		return
 	}
 	time.Sleep(delay)
-	for end := time.Now().Add(delay); time.Now().Before(end); {
-		quiet := delay/5 - time.Since(time.Unix(0, rt.connected.Load()))
-		if quiet <= 0 {
-			return
+	known := rt.connections.Load()
+	for quiet, n := 0, 0; quiet < quietPauses && n < mostPauses; n++ {
+		time.Sleep(delay / mostPauses)
+		quiet++
+		if now := rt.connections.Load(); now != known {
+			known, quiet = now, 0
 		}
-		time.Sleep(min(quiet, time.Until(end)))
 	}
 }
 
-// noteConnection is the ConnState of a server. It stores the time of the newest connection.
-func (rt *Runtime) noteConnection(_ net.Conn, state http.ConnState) {
+// countConnection is the ConnState of a server.
+func (rt *Runtime) countConnection(_ net.Conn, state http.ConnState) {
 	if state == http.StateNew {
-		rt.connected.Store(time.Now().UnixNano())
+		rt.connections.Add(1)
 	}
 }
 

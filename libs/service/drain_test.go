@@ -2,11 +2,16 @@ package service
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -143,5 +148,82 @@ func TestDrainEnds(t *testing.T) {
 		}
 	case <-time.After(30 * time.Second):
 		t.Error("the drain does not end")
+	}
+}
+
+// pausedAddr is set in the process that TestDrainOfAPausedProcess starts: the address of its server.
+const pausedAddr = "TEST_PAUSED_ADDR"
+
+// A process that gets no processor at the end of its drain accepts no connections meanwhile. It does not take this for clients that have
+// gone, and responds to those that connected.
+func TestDrainOfAPausedProcess(t *testing.T) {
+	t.Parallel()
+	if addr := os.Getenv(pausedAddr); addr != "" {
+		ctx, stop := signal.NotifyContext(t.Context(), syscall.SIGTERM)
+		defer stop()
+		err := Run(ctx, App{Name: "paused", Serve: func(_ context.Context, rt *Runtime) error {
+			rt.HTTP(addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "done") }))
+			return nil
+		}}, []string{"serve"}, io.Discard)
+		if err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	free, err := net.Listen("tcp", loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	_ = free.Close()
+	const delay = time.Second
+	process := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDrainOfAPausedProcess$")
+	process.Env = append(os.Environ(), pausedAddr+"="+address, "STOP_DELAY="+delay.String(), "METRICS_ADDR=")
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the process listens", func() bool {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
+	signals := func(s syscall.Signal) {
+		t.Helper()
+		if err := process.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signals(syscall.SIGTERM)
+	time.Sleep(delay * 4 / 5)
+	signals(syscall.SIGSTOP)
+	var clients []net.Conn
+	for range 20 {
+		conn, err := net.Dial("tcp", address) // the kernel completes it
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: test\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		clients = append(clients, conn)
+	}
+	time.Sleep(delay)
+	signals(syscall.SIGCONT)
+	for i, conn := range clients {
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Errorf("connection %d: %v", i, err)
+			continue
+		}
+		if res.StatusCode != http.StatusOK || !res.Close {
+			t.Errorf("connection %d: %d", i, res.StatusCode)
+		}
+		_ = res.Body.Close()
+	}
+	if err := process.Wait(); err != nil {
+		t.Error(err)
 	}
 }

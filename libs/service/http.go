@@ -64,7 +64,7 @@ func (rt *Runtime) serve(addr string, h http.Handler) {
 			return
 		}
 		h.ServeHTTP(w, r)
-	})), rt.noteConnection)
+	})), rt.countConnection)
 }
 
 // Addr returns the address on which the server registered for addr listens, once it runs. It differs from addr if addr has port 0.

@@ -41,7 +41,7 @@ type Runtime struct {
 	addrs    map[string]net.Addr
 	failed   chan error
 
-	connected atomic.Int64 // time of the newest connection, in nanoseconds since 1970
+	connections atomic.Int64 // that clients have opened
 }
 
 type part struct {
