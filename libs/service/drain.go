@@ -16,8 +16,8 @@ const (
 // client has connected for a fifth of StopDelay, at most for another StopDelay. Meanwhile each response closes its connection, so
 // that clients reconnect to another process. Idle connections stay open: a client may be sending its next request on one.
 //
-// The time without new connections consists of pauses, because a process that waits for a processor also accepts none: those that
-// wait for it would end without a response when it closes its listener.
+// The time without new connections is counted in pauses, because a process without processor time accepts none either. Closing the
+// listener would reset the connections that wait in its queue.
 func (rt *Runtime) drain() {
 	delay := rt.Common.StopDelay
 	if delay <= 0 {

@@ -154,7 +154,7 @@ func TestDrainEnds(t *testing.T) {
 // pausedAddr is set in the process that TestDrainOfAPausedProcess starts: the address of its server.
 const pausedAddr = "TEST_PAUSED_ADDR"
 
-// A process that gets no processor at the end of its drain accepts no connections meanwhile. It does not take this for clients that have
+// A process that gets no processor time at the end of its drain accepts no connections meanwhile. It does not take this for clients that have
 // gone, and responds to those that connected.
 func TestDrainOfAPausedProcess(t *testing.T) {
 	t.Parallel()

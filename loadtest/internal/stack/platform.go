@@ -158,9 +158,7 @@ func (p *Platform) Gateway(ctx context.Context, name string, changed map[string]
 		return nil, "", "", err
 	}
 	settings["HTTP_ADDR"], settings["METRICS_ADDR"] = addr, profiles
-	if s, ok := proto.ServiceNamed("gateway"); ok {
-		settings[s.State] = filepath.Join(p.Dir, name+".state") // the platform's gateway uses the other file
-	}
+	settings[proto.PublicService().State] = filepath.Join(p.Dir, name+".state") // the platform's gateway uses the other file
 	settings["RATE_LIMIT_PER_MINUTE"], settings["PUBLIC_URL"] = Limit, "http://"+addr
 	for key, value := range changed {
 		settings[key] = value

@@ -26,7 +26,7 @@ func (s *Server) logRequest(c *gin.Context) {
 func (s *Server) addRequest(c *gin.Context, w *countingWriter) {
 	w.count()
 	q := of(c)
-	if !counts(q) {
+	if !metered(q) {
 		return
 	}
 	h := c.Writer.Header()
@@ -44,8 +44,8 @@ func (s *Server) addRequest(c *gin.Context, w *countingWriter) {
 	s.Pipeline.Requests.Add(&entry)
 }
 
-// counts reports whether the request belongs to a tenant.
-func counts(q *request) bool { return q != nil && q.credential != nil && q.op != mcpOperation }
+// metered reports whether the request belongs to a tenant.
+func metered(q *request) bool { return q != nil && q.credential != nil && q.op != mcpOperation }
 
 // countingWriter counts the request before the first byte of its response, so that a request whose client has the response is counted, even
 // if the process is killed.
@@ -60,7 +60,7 @@ type countingWriter struct {
 
 func (w *countingWriter) count() {
 	q := of(w.c)
-	if w.counted || !counts(q) {
+	if w.counted || !metered(q) {
 		return
 	}
 	w.counted = true
