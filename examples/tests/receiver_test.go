@@ -361,7 +361,19 @@ func rotation(t *testing.T, r *receiver, link *relay) {
 	r.secret = next
 	r.restart(t)
 	link.forward(r.address)
-	if _, err := client.WebhookEndpoints.RetryDelivery(t.Context(), link.endpoint.ID, d.header.Get("Service-Delivery-Id")); err != nil {
+	id := d.header.Get("Service-Delivery-Id")
+	await(t, "the platform stores the refused attempt, before which it does not allow another", func() bool {
+		for sent, err := range client.WebhookEndpoints.ListDeliveries(t.Context(), link.endpoint.ID, holdfast.WebhookEndpointsListDeliveriesParams{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sent.ID == id {
+				return len(sent.Attempts) > 0
+			}
+		}
+		return false
+	})
+	if _, err := client.WebhookEndpoints.RetryDelivery(t.Context(), link.endpoint.ID, id); err != nil {
 		t.Fatal(err)
 	}
 	r.awaitBooking(t, stored{d.event.Data.Object.ID, 1, "pending", 1})
