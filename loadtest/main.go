@@ -33,6 +33,7 @@ type settings struct {
 	Seconds int      `env:"BENCH_SECONDS" envDefault:"10"`   // for each figure
 	Rows    int      `env:"BENCH_ROWS" envDefault:"1000000"` // of the large list
 	Only    []string `env:"BENCH_ONLY"`                      // names of figures; empty: all
+	TCP     bool     `env:"BENCH_POOLER_TCP"`                // the pooler connects to PostgreSQL over TCP, not over a Unix socket
 	Profile string   `env:"BENCH_PROFILE"`                   // folder for CPU profiles; empty: none
 	Traefik string   `env:"TRAEFIK"`                         // path of the Traefik binary; empty: Traefik is not measured
 }

@@ -21,6 +21,7 @@ type config struct {
 	KafkaBrokers string `env:"KAFKA_BROKERS"`                          // comma-separated; empty: a private broker
 	Kafka        string `env:"KAFKA" envDefault:"auto"`                // auto, apache, or embedded
 	KafkaFullJIT bool   `env:"KAFKA_FULL_JIT"`                         // true: Apache Kafka's JVM uses all its compilers; it starts later and then needs less CPU
+	Sockets      string `env:"POSTGRES_SOCKETS"`                       // folder of the private PostgreSQL's Unix socket; empty: none
 	Pooler       int    `env:"POOLER"`                                 // starts PgBouncer with this number of connections to PostgreSQL for each database and role, and services connect to it; 0: none
 	SecretFiles  bool   `env:"SECRET_FILES"`                           // true: services read their secrets from files, as with a mounted Secret in a cluster
 	Prefix       string `env:"HOLDFAST_PREFIX" envDefault:"holdfast_"` // of databases and roles

@@ -21,6 +21,7 @@ type stack struct {
 	ports     parts.Ports
 	data      string // folder of the parts' data
 	mark      string // identifies our processes
+	sockets   string // folder of PostgreSQL's Unix socket; empty: none
 	throwaway bool
 	fullJIT   bool // of Kafka's JVM
 
@@ -110,7 +111,7 @@ func (s *stack) startPostgres(ctx context.Context, host *parts.Host, bin string)
 	if err != nil {
 		return err
 	}
-	p := parts.Postgres{Bin: bin, Port: port, Password: s.state.Secret("postgres"), Throwaway: s.throwaway}
+	p := parts.Postgres{Bin: bin, Port: port, Password: s.state.Secret("postgres"), Sockets: s.sockets, Throwaway: s.throwaway}
 	if err := s.state.Save(); err != nil { // saved before the cluster is created, so that a killed start does not lose its password
 		return err
 	}

@@ -66,7 +66,7 @@ func newPlatform() (*platform, func(), error) {
 	if p.config, err = readConfig(); err != nil {
 		return nil, nil, err
 	}
-	p.fullJIT = p.config.KafkaFullJIT
+	p.fullJIT, p.sockets = p.config.KafkaFullJIT, p.config.Sockets
 	if p.root, err = checkout(); err != nil {
 		return nil, nil, err
 	}

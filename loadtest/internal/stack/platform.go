@@ -64,13 +64,16 @@ func Start(ctx context.Context, checkout string, say func(string, ...any)) (*Pla
 			return p, fmt.Errorf("bin/%s: %w (run `make build`)", name, err)
 		}
 	}
+	if err := writable(p.sockets()); err != nil {
+		return p, err
+	}
 	log, err := p.Log("local")
 	if err != nil {
 		return p, err
 	}
 	shown := &progress{log: log, say: say}
 	p.local, err = start(program{
-		name: "bin/local up", env: inherited("LOG=warn", "RATE_LIMIT_PER_MINUTE="+Limit, "KAFKA_FULL_JIT=true", "HOLDFAST_PREFIX="+DatabasePrefix),
+		name: "bin/local up", env: inherited("LOG=warn", "RATE_LIMIT_PER_MINUTE="+Limit, "KAFKA_FULL_JIT=true", "HOLDFAST_PREFIX="+DatabasePrefix, "POSTGRES_SOCKETS="+p.sockets()),
 		log: shown, path: filepath.Join(bin, "local"), args: []string{"up"},
 	})
 	if err != nil {
@@ -85,6 +88,17 @@ func Start(ctx context.Context, checkout string, say func(string, ...any)) (*Pla
 		err = fmt.Errorf("%w\n%s", err, tail(filepath.Join(p.Dir, "local.log")))
 	}
 	return p, err
+}
+
+// sockets returns the folder of the PostgreSQL's Unix socket.
+func (p *Platform) sockets() string { return filepath.Join(p.Dir, "sockets") }
+
+// writable creates a folder in which every user can create files.
+func writable(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o777|os.ModeSticky)
 }
 
 // Stop stops every process and removes the data.

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -39,13 +40,18 @@ func (p *Platform) PooledPIDs(service string) map[string]int {
 }
 
 // Pooled starts PgBouncer in transaction mode, and another process of a service and another gateway that use it. It returns the
-// gateway's address. It returns ErrMissing if PgBouncer is not installed.
-func (p *Platform) Pooled(ctx context.Context, service string) (addr string, err error) {
+// gateway's address. PgBouncer connects to PostgreSQL's Unix socket, or to its TCP port. It returns ErrMissing if PgBouncer is not
+// installed.
+func (p *Platform) Pooled(ctx context.Context, service string, tcp bool) (addr string, err error) {
 	settings, err := p.Settings(service)
 	if err != nil {
 		return "", err
 	}
-	pooler, err := p.pooler(ctx, map[string]string{"app": settings["DATABASE_URL"], "worker": settings["WORKER_DATABASE_URL"]})
+	sockets := p.sockets()
+	if tcp {
+		sockets = ""
+	}
+	pooler, err := p.pooler(ctx, sockets, map[string]string{"app": settings["DATABASE_URL"], "worker": settings["WORKER_DATABASE_URL"]})
 	if err != nil {
 		return "", err
 	}
@@ -71,7 +77,8 @@ func poolerURL(addr, database string) string {
 }
 
 // pooler starts PgBouncer in front of the databases of these URLs and returns its address. A database's name is the key of its URL.
-func (p *Platform) pooler(ctx context.Context, databases map[string]string) (addr string, err error) {
+// sockets is the folder of the server's Unix socket, or "" for its TCP port.
+func (p *Platform) pooler(ctx context.Context, sockets string, databases map[string]string) (addr string, err error) {
 	path := os.Getenv("PGBOUNCER")
 	if path == "" {
 		path = "pgbouncer"
@@ -82,7 +89,7 @@ func (p *Platform) pooler(ctx context.Context, databases map[string]string) (add
 	if addr, err = FreeAddr(); err != nil {
 		return "", err
 	}
-	text, err := poolerConfig(addr, databases)
+	text, err := poolerConfig(addr, sockets, databases)
 	if err != nil {
 		return "", err
 	}
@@ -142,7 +149,7 @@ func ordinaryUser() (*syscall.Credential, error) {
 }
 
 // poolerConfig returns the settings of docs/connections.md, except for the logins: a client needs none on loopback.
-func poolerConfig(addr string, databases map[string]string) (string, error) {
+func poolerConfig(addr, sockets string, databases map[string]string) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return "", err
@@ -155,7 +162,7 @@ func poolerConfig(addr string, databases map[string]string) (string, error) {
 		}
 		password, _ := u.User.Password()
 		lines = append(lines, fmt.Sprintf("%s = host=%s port=%s dbname=%s user=%s password=%s",
-			name, u.Hostname(), u.Port(), strings.TrimPrefix(u.Path, "/"), u.User.Username(), password))
+			name, cmp.Or(sockets, u.Hostname()), u.Port(), strings.TrimPrefix(u.Path, "/"), u.User.Username(), password))
 	}
 	return strings.Join(append(lines,
 		"[pgbouncer]", "listen_addr = "+host, "listen_port = "+port, "unix_socket_dir =", "auth_type = any",

@@ -23,6 +23,7 @@ type Postgres struct {
 	Port      int
 	Host      string // host:port if it is not Port on this machine
 	Password  string // of the superuser postgres
+	Sockets   string // folder of its Unix socket; empty: none
 	Throwaway bool   // for tests: nothing is synced to disk
 }
 
@@ -76,7 +77,7 @@ func (h *Host) initPostgres(ctx context.Context, dir string, p Postgres) error {
 
 func (p Postgres) arguments(dir string) []string {
 	settings := []string{
-		"listen_addresses=127.0.0.1", "port=" + strconv.Itoa(p.Port), "unix_socket_directories=",
+		"listen_addresses=127.0.0.1", "port=" + strconv.Itoa(p.Port), "unix_socket_directories=" + p.Sockets,
 		"max_connections=400", "shared_buffers=256MB", "max_wal_size=2GB",
 		"timezone=UTC", "log_timezone=UTC", "log_line_prefix=%m [%p] %u@%d ", "log_min_messages=warning",
 	}
