@@ -191,6 +191,14 @@ func TestOldPrincipalsOfAFlood(t *testing.T) {
 	if lookups := w.identity.lookupCount(); passed != 20 || refused != 1000 || lookups > len(keys)+20+mostChecked(begin) {
 		t.Errorf("%d passed, %d were refused, with %d lookups", passed, refused, lookups)
 	}
+	time.Sleep(20 * time.Millisecond) // all principals become too old
+	begin, before := time.Now(), w.identity.lookupCount()
+	if passed, _ := sendAll(t, []*gateway{g}, keys, 2000); passed != 0 {
+		t.Errorf("%d passed although the window is full", passed)
+	}
+	if lookups, most := w.identity.lookupCount()-before, 2+int(time.Since(begin)/(100*time.Millisecond)); lookups > most {
+		t.Errorf("%d lookups of principals that are too old, want at most one in 0.1 s: %d", lookups, most)
+	}
 	w.identity.change(keys[0], func(p *internalapi.Principal) { p.Revoked = true })
 	send := func(key string) int { return g.send(t, "GET", oneCu, "", bearer(key)).StatusCode }
 	eventually(t, "the revoked key is rejected", func() bool { return send(keys[0]) == 401 })

@@ -81,22 +81,23 @@ func holder(c *caller.Caller) store.Holder {
 }
 
 // Admit counts a request of c and, if key is not empty, looks up the key's cached response, in one round trip. It rejects most requests
-// of a flood without it. While Redis is down, it counts in this process. It fails if the credential was revoked, or if that cannot be determined.
+// of a flood without it, and looks up a stale credential only if Redis does not reject the request, or once in a checkPeriod. While Redis is down, it counts in this process. It fails if the credential was revoked, or if that cannot be determined.
 func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdict, error) {
 	start := time.Now()
 	limits, from := p.Limits.For(c.Limits), holder(&c.Caller)
 	if rates, rejected := p.Local.RejectBoth(from, limits); rejected && p.unchecked(from) {
 		return Verdict{Credential: c, Rates: rates}, nil
 	}
-	if c.stale {
-		fresh, err := p.Principals.reload(ctx, c)
-		if err != nil {
-			return Verdict{}, err
-		}
-		c, limits = fresh, p.Limits.For(fresh.Limits)
-	}
 	result, err := p.Redis.Evaluate(store.Request{Holder: from, Limits: limits, Key: key})
 	obs.Since(ctx, "redis_ms", start)
+	before := c
+	if c.stale && (err != nil || result.Passed || p.Local.LookUp(from)) {
+		fresh, failed := p.Principals.reload(ctx, c)
+		if failed != nil {
+			return Verdict{}, failed
+		}
+		c = fresh
+	}
 	if err != nil {
 		return p.admitLocally(ctx, c, err)
 	}
@@ -105,11 +106,10 @@ func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdic
 		p.Principals.Revoke(c)
 		return Verdict{}, domain.ErrRevoked
 	}
-	before := c
 	switch {
 	case outdated(c, &result):
 		c, err = p.Principals.Reread(ctx, c, result.Marker, result.State)
-	case result.Marker != c.marker && p.Principals.age(c) > maxStale:
+	case result.Passed && result.Marker != c.marker && p.Principals.age(c) > maxStale:
 		c, err = p.refresh(ctx, c, result.Marker, result.State)
 	}
 	if err != nil {
