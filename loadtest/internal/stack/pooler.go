@@ -20,6 +20,9 @@ import (
 // poolerConns is the number of connections of the pooler to PostgreSQL for each role, as many as the service has without it.
 const poolerConns = 16
 
+// poolerNice is the pooler's priority, which docs/connections.md recommends. It needs root's rights.
+const poolerNice = -10
+
 // The names of the programs that Pooled starts for a service.
 const (
 	pooledGateway = "gateway-pooled"
@@ -122,6 +125,7 @@ func (p *Platform) pooler(ctx context.Context, sockets string, databases map[str
 		return "", err
 	}
 	p.others = append(p.others, one)
+	p.prioritize(one)
 	return addr, one.await(ctx, 20*time.Second, func(context.Context) error {
 		conn, err := net.DialTimeout("tcp", addr, time.Second)
 		if err == nil {
@@ -129,6 +133,13 @@ func (p *Platform) pooler(ctx context.Context, sockets string, databases map[str
 		}
 		return err
 	})
+}
+
+// prioritize raises the priority of the pooler, if this user may do so.
+func (p *Platform) prioritize(pooler *Process) {
+	if err := syscall.Setpriority(syscall.PRIO_PROCESS, pooler.PID(), poolerNice); err != nil {
+		p.say("PgBouncer has the priority of all other processes: %v", err)
+	}
 }
 
 // ordinaryUser returns the user nobody for root, because PgBouncer refuses to run as root, and nil otherwise.
@@ -167,6 +178,6 @@ func poolerConfig(addr, sockets string, databases map[string]string) (string, er
 	return strings.Join(append(lines,
 		"[pgbouncer]", "listen_addr = "+host, "listen_port = "+port, "unix_socket_dir =", "auth_type = any",
 		"pool_mode = transaction", "max_prepared_statements = 512", fmt.Sprintf("default_pool_size = %d", poolerConns),
-		"log_connections = 0", "log_disconnections = 0", "log_stats = 0",
+		"pkt_buf = 16384", "log_connections = 0", "log_disconnections = 0", "log_stats = 0",
 	), "\n") + "\n", nil
 }
