@@ -66,10 +66,10 @@ func (b *bench) pooler(ctx context.Context, s *shop) error {
 		if err := runRounds(slices.Repeat(balanced, pooledRepeats)...); err != nil {
 			return err
 		}
-		alone, rate := sides[0].Rate(), sides[1].Rate()
-		ratio := report.Ratio(rate, alone)
+		directRate, pooledRate := sides[0].Rate(), sides[1].Rate()
+		ratio := report.Ratio(pooledRate, directRate)
 		b.table.Add(report.Row{
-			Figure: one.figure, Value: report.PerSecond(rate), Baseline: fmt.Sprintf("direct: %.0f/s", alone), Ratio: ratio,
+			Figure: one.figure, Value: report.PerSecond(pooledRate), Baseline: fmt.Sprintf("direct: %.0f/s", directRate), Ratio: ratio,
 			Aim: report.Aim{Text: fmt.Sprintf("≥ %.0f %%", 100*leastPooled), Value: ratio, Least: leastPooled}, Show: "pooler",
 		})
 		b.table.Add(pooledCost(one.figure, sides))

@@ -21,12 +21,11 @@ type counter struct {
 	w      domain.Window
 	since  time.Time // start of the current checkPeriod
 	checks int       // requests for which Redis was asked since then, although the window was full
-	lookUp time.Time // last look-up of a stale credential of the tenant
+	lookup time.Time // last one of a stale credential of the tenant whose request Redis rejected
 }
 
-// Redis is asked about a full window maxChecks times in a checkPeriod, and identity about one stale credential of the tenant, so that a program
-// that ignores 429 uses neither of them.
-// Until the period ends, the process does not learn that the credential was revoked, or that its limit was raised. A full window stays full
+// Redis is asked about a full window maxChecks times in a checkPeriod, and identity about one stale credential of the tenant, so that a
+// program that ignores 429 needs little of either. Until the period ends, the process does not learn that the credential was revoked, or that its limit was raised. A full window stays full
 // until its time has passed, whatever other processes do.
 const (
 	maxChecks   = 5
@@ -119,16 +118,16 @@ func (one *counter) check() bool {
 	return one.checks <= maxChecks
 }
 
-// LookUp reports whether a stale credential of the tenant is looked up although Redis rejects its request: once in a checkPeriod, in case
-// Redis has lost a change.
-func (c *Counters) LookUp(h store.Holder) bool {
+// MayLookUp reports whether a stale credential of the tenant is looked up although Redis rejects its request: once in a checkPeriod, in
+// case Redis has lost a change.
+func (c *Counters) MayLookUp(h store.Holder) bool {
 	one, now := c.of(allOf(h)), time.Now()
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	if now.Sub(one.lookUp) < checkPeriod {
+	if now.Sub(one.lookup) < checkPeriod {
 		return false
 	}
-	one.lookUp = now
+	one.lookup = now
 	return true
 }
 

@@ -81,7 +81,8 @@ func holder(c *caller.Caller) store.Holder {
 }
 
 // Admit counts a request of c and, if key is not empty, looks up the key's cached response, in one round trip. It rejects most requests
-// of a flood without it, and looks up a stale credential only if Redis does not reject the request, or once in a checkPeriod. While Redis is down, it counts in this process. It fails if the credential was revoked, or if that cannot be determined.
+// of a flood without it, and looks up a stale credential only if Redis does not reject the request, or once in a checkPeriod. While Redis
+// is down, it counts in this process. It fails if the credential was revoked, or if that cannot be determined.
 func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdict, error) {
 	start := time.Now()
 	limits, from := p.Limits.For(c.Limits), holder(&c.Caller)
@@ -91,7 +92,7 @@ func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdic
 	result, err := p.Redis.Evaluate(store.Request{Holder: from, Limits: limits, Key: key})
 	obs.Since(ctx, "redis_ms", start)
 	before := c
-	if c.stale && (err != nil || result.Passed || p.Local.LookUp(from)) {
+	if c.stale && (err != nil || result.Passed || p.Local.MayLookUp(from)) {
 		fresh, failed := p.Principals.reload(ctx, c)
 		if failed != nil {
 			return Verdict{}, failed
