@@ -118,9 +118,9 @@ func (one *counter) check() bool {
 	return one.checks <= maxChecks
 }
 
-// MayLookUp reports whether a stale credential of the tenant is looked up although Redis rejects its request: once in a checkPeriod, in
+// CanLookUp reports whether a stale credential of the tenant is looked up although Redis rejects its request: once in a checkPeriod, in
 // case Redis has lost a change.
-func (c *Counters) MayLookUp(h store.Holder) bool {
+func (c *Counters) CanLookUp(h store.Holder) bool {
 	one, now := c.of(allOf(h)), time.Now()
 	one.mu.Lock()
 	defer one.mu.Unlock()

@@ -92,7 +92,7 @@ func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdic
 	result, err := p.Redis.Evaluate(store.Request{Holder: from, Limits: limits, Key: key})
 	obs.Since(ctx, "redis_ms", start)
 	before := c
-	if c.stale && (err != nil || result.Passed || p.Local.MayLookUp(from)) {
+	if c.stale && (err != nil || result.Passed || p.Local.CanLookUp(from)) {
 		fresh, failed := p.Principals.reload(ctx, c)
 		if failed != nil {
 			return Verdict{}, failed
