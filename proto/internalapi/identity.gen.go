@@ -192,6 +192,9 @@ type BookingPolicy struct {
 	RefundLatePayments bool         `json:"refund_late_payments"`
 }
 
+// CredentialHash SHA-256 of a credential in lowercase hexadecimal.
+type CredentialHash = string
+
 // CredentialList The body of POST /internal/v1/credentials/ended.
 type CredentialList struct {
 	Credentials []CredentialRef `json:"credentials"`
@@ -232,6 +235,20 @@ type EndedCredentials struct {
 
 // FormValues The values of a form by input name, without secrets.
 type FormValues map[string][]string
+
+// FoundCredential A credential that exists.
+type FoundCredential struct {
+	// Hash SHA-256 of a credential in lowercase hexadecimal.
+	Hash CredentialHash `json:"hash"`
+
+	// Principal The data of a credential that a lookup returns.
+	Principal Principal `json:"principal"`
+}
+
+// FoundCredentials The response of POST /internal/v1/credentials/lookup-batch.
+type FoundCredentials struct {
+	Data []FoundCredential `json:"data"`
+}
 
 // Grant The permissions that an operator granted to an app. Does not contain codes or tokens.
 type Grant struct {
@@ -318,11 +335,19 @@ type KeyRotation struct {
 
 // Lookup The body of POST /internal/v1/credentials/lookup. The credential itself is never sent.
 type Lookup struct {
-	// Hash SHA-256 of the credential in lowercase hexadecimal.
-	Hash string `json:"hash"`
+	// Hash SHA-256 of a credential in lowercase hexadecimal.
+	Hash CredentialHash `json:"hash"`
 
 	// Kind The type of credential, from its prefix. Defaults to an API key.
 	Kind *string `json:"kind,omitempty"`
+}
+
+// LookupBatch The body of POST /internal/v1/credentials/lookup-batch.
+type LookupBatch struct {
+	Hashes []CredentialHash `json:"hashes"`
+
+	// Kind The type of all credentials, from their prefix.
+	Kind string `json:"kind"`
 }
 
 // Member An operator from the view of a tenant.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,8 +30,11 @@ type fakeIdentity struct {
 	url     string
 	mu      sync.Mutex
 	known   map[string]*internalapi.Principal // by hash
-	lookups int
+	lookups int                               // credentials
+	calls   int                               // lookups and batches of them
 	down    bool
+	old     bool             // the previous release, which has no batches
+	pause   time.Duration    // before each response
 	pages   http.HandlerFunc // the handler for all paths except lookups
 }
 
@@ -43,7 +47,7 @@ func newFakeIdentity(t testing.TB, secret string) *fakeIdentity {
 	verifier := &caller.Verifier{Self: "identity", Keys: keys}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, from, err := verifier.Verify(r.Header.Get(caller.Header), r.Method, r.URL.EscapedPath(), time.Now())
-		lookup := r.URL.Path == "/internal/v1/credentials/lookup"
+		lookup := strings.HasPrefix(r.URL.Path, "/internal/v1/credentials/lookup")
 		operation := strings.HasPrefix(r.URL.Path, "/api/v1/")
 		if err != nil || from != "gateway" || who.Tenant.IsZero() == operation || !lookup && f.pages == nil {
 			t.Errorf("identity was called by %q as %+v: %v", from, who, err)
@@ -52,28 +56,59 @@ func newFakeIdentity(t testing.TB, secret string) *fakeIdentity {
 			f.pages(w, r)
 			return
 		}
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.lookups++
-		var in internalapi.Lookup
-		_ = json.NewDecoder(r.Body).Decode(&in)
-		p, ok := f.known[in.Hash]
-		if ok && (in.Kind == nil || *in.Kind != p.Kind) {
-			t.Errorf("an %s is looked up as %v", p.Kind, in.Kind)
-		}
-		switch {
-		case f.down:
-			w.WriteHeader(http.StatusServiceUnavailable)
-		case !ok:
-			w.WriteHeader(http.StatusNotFound)
-			_, _ = io.WriteString(w, `{"error":{"code":"credential_not_found","message":"No."}}`)
-		default:
-			_ = json.NewEncoder(w).Encode(p)
-		}
+		f.serveLookup(t, w, r)
 	}))
 	t.Cleanup(srv.Close)
 	f.url = srv.URL
 	return f
+}
+
+func (f *fakeIdentity) serveLookup(t testing.TB, w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	pause := f.pause
+	f.mu.Unlock()
+	time.Sleep(pause)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	batch := strings.HasSuffix(r.URL.Path, "-batch")
+	switch {
+	case f.down:
+		f.lookups++
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case batch && f.old:
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `{"error":{"code":"not_found","message":"No."}}`)
+	case batch:
+		var in internalapi.LookupBatch
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		var out internalapi.FoundCredentials
+		for _, hash := range slices.Backward(in.Hashes) {
+			if p := f.find(t, hash, in.Kind); p != nil {
+				out.Data = append(out.Data, internalapi.FoundCredential{Hash: hash, Principal: *p})
+			}
+		}
+		_ = json.NewEncoder(w).Encode(out)
+	default:
+		var in internalapi.Lookup
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		if p := f.find(t, in.Hash, *in.Kind); p != nil {
+			_ = json.NewEncoder(w).Encode(p)
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `{"error":{"code":"credential_not_found","message":"No."}}`)
+	}
+}
+
+// find returns a principal and counts the lookup. The caller must hold f.mu.
+func (f *fakeIdentity) find(t testing.TB, hash, kind string) *internalapi.Principal {
+	f.lookups++
+	p := f.known[hash]
+	if p != nil && kind != p.Kind {
+		t.Errorf("an %s is looked up as %v", p.Kind, kind)
+	}
+	return p
 }
 
 // newKey creates a test key. Without scopes, it has all scopes.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
@@ -19,26 +20,80 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// Identity requests the principal of a credential from the identity service.
-type Identity struct{ Client *peer.Client }
+// Identity requests principals from the identity service.
+type Identity struct {
+	Client *peer.Client
 
-// Lookup returns the principal for the hash and the kind of a credential, or domain.ErrInvalid if there is none. It only reads, so
-// it is retried if the connection breaks.
+	keys, tokens lookups
+}
+
+// Lookup returns the principal for the hash and the kind of a credential, or domain.ErrInvalid if there is none. Lookups that arrive
+// while a call is running share the next one.
 func (i *Identity) Lookup(ctx context.Context, hash [32]byte, kind string) (domain.Principal, error) {
-	ctx = caller.With(ctx, caller.Service("gateway", ids.Tenant{}, ""))
-	in := internalapi.Lookup{Hash: hex.EncodeToString(hash[:]), Kind: &kind}
-	var out internalapi.Principal
-	err := i.Client.Do(ctx, http.MethodPost, "/internal/v1/credentials/lookup", in, &out)
-	if errors.Is(err, apperr.ErrUnavailable) {
-		err = i.Client.Do(ctx, http.MethodPost, "/internal/v1/credentials/lookup", in, &out)
+	waiting := &i.tokens
+	if kind == domain.KindKey {
+		waiting = &i.keys
 	}
-	if err != nil {
-		if apperr.As(err).Kind == apperr.NotFound {
-			return domain.Principal{}, domain.ErrInvalid
+	return waiting.find(ctx, hex.EncodeToString(hash[:]), func(ctx context.Context, batch []*lookup) { i.find(ctx, kind, batch) })
+}
+
+// find sets the results of a batch. The previous release of identity does not know batches, so it receives single lookups.
+func (i *Identity) find(ctx context.Context, kind string, batch []*lookup) {
+	if len(batch) == 1 {
+		i.findOne(ctx, kind, batch[0])
+		return
+	}
+	hashes := make([]string, len(batch))
+	for n, l := range batch {
+		hashes[n] = l.hash
+	}
+	var out internalapi.FoundCredentials
+	err := i.post(ctx, "/internal/v1/credentials/lookup-batch", internalapi.LookupBatch{Hashes: hashes, Kind: kind}, &out)
+	if err != nil && apperr.As(err).Kind == apperr.NotFound {
+		var all sync.WaitGroup
+		for _, l := range batch {
+			all.Go(func() { i.findOne(ctx, kind, l) })
 		}
-		return domain.Principal{}, fmt.Errorf("look up credential: %w", err)
+		all.Wait()
+		return
 	}
-	return fromPrincipal(out)
+	found := make(map[string]*internalapi.Principal, len(out.Data))
+	for n := range out.Data {
+		found[out.Data[n].Hash] = &out.Data[n].Principal
+	}
+	for _, l := range batch {
+		switch p := found[l.hash]; {
+		case err != nil:
+			l.err = fmt.Errorf("look up credentials: %w", err)
+		case p == nil:
+			l.err = domain.ErrInvalid
+		default:
+			l.principal, l.err = fromPrincipal(*p)
+		}
+	}
+}
+
+func (i *Identity) findOne(ctx context.Context, kind string, l *lookup) {
+	var out internalapi.Principal
+	err := i.post(ctx, "/internal/v1/credentials/lookup", internalapi.Lookup{Hash: l.hash, Kind: &kind}, &out)
+	switch {
+	case err == nil:
+		l.principal, l.err = fromPrincipal(out)
+	case apperr.As(err).Kind == apperr.NotFound:
+		l.err = domain.ErrInvalid
+	default:
+		l.err = fmt.Errorf("look up credential: %w", err)
+	}
+}
+
+// post makes a call that only reads, so it is retried if the connection breaks.
+func (i *Identity) post(ctx context.Context, path string, in, out any) error {
+	ctx = caller.With(ctx, caller.Service("gateway", ids.Tenant{}, ""))
+	err := i.Client.Do(ctx, http.MethodPost, path, in, out)
+	if errors.Is(err, apperr.ErrUnavailable) {
+		err = i.Client.Do(ctx, http.MethodPost, path, in, out)
+	}
+	return err
 }
 
 func fromPrincipal(p internalapi.Principal) (domain.Principal, error) {

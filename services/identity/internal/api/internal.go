@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/hex"
 	"maps"
 
@@ -25,14 +26,15 @@ const oauthKind = "oauth"
 func (a *API) mountInternal(e *gin.Engine) error {
 	routes := a.consoleRoutes()
 	maps.Copy(routes, map[string]httpx.Route{
-		"lookupCredential": {Handle: a.lookupCredential},
-		"endedCredentials": {Handle: a.endedCredentials},
-		"lookupSession":    {Handle: a.lookupSession},
-		"saveDraft":        {Handle: a.saveDraft},
-		"lookupDraft":      {Handle: a.lookupDraft},
-		"lookupTenant":     {Handle: a.lookupTenant},
-		"setTenantClock":   {Handle: a.setTestClock},
-		"lookupOrigin":     {Handle: a.lookupOrigin},
+		"lookupCredential":  {Handle: a.lookupCredential},
+		"lookupCredentials": {Handle: a.lookupCredentials},
+		"endedCredentials":  {Handle: a.endedCredentials},
+		"lookupSession":     {Handle: a.lookupSession},
+		"saveDraft":         {Handle: a.saveDraft},
+		"lookupDraft":       {Handle: a.lookupDraft},
+		"lookupTenant":      {Handle: a.lookupTenant},
+		"setTenantClock":    {Handle: a.setTestClock},
+		"lookupOrigin":      {Handle: a.lookupOrigin},
 	})
 	return a.Server.MountInternal(e, proto.InternalIdentity, routes)
 }
@@ -43,26 +45,59 @@ func (a *API) lookupCredential(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	hash, err := hex.DecodeString(body.Hash)
+	kind := ""
+	if body.Kind != nil {
+		kind = *body.Kind
+	}
+	found, err := a.principals(c.Request.Context(), kind, []string{body.Hash})
 	if err != nil {
 		return err
 	}
-	ctx := c.Request.Context()
-	if body.Kind != nil && *body.Kind == oauthKind {
-		p, err := store.AccessToken(ctx, a.DB.Read(ctx), hash)
-		if err != nil {
-			return err
+	if len(found) == 0 {
+		return domain.ErrCredentialNotFound
+	}
+	return rest.Object(c, found[0].Principal)
+}
+
+// lookupCredentials returns the principals of credentials and records their use.
+func (a *API) lookupCredentials(c *gin.Context) error {
+	body, err := httpx.Body[internalapi.LookupBatch](c)
+	if err != nil {
+		return err
+	}
+	found, err := a.principals(c.Request.Context(), body.Kind, body.Hashes)
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, internalapi.FoundCredentials{Data: found})
+}
+
+// principals returns the principals of the access tokens or API keys that exist, in any order, and records the use of keys.
+func (a *API) principals(ctx context.Context, kind string, encoded []string) ([]internalapi.FoundCredential, error) {
+	hashes := make([][]byte, len(encoded))
+	for i, h := range encoded {
+		var err error
+		if hashes[i], err = hex.DecodeString(h); err != nil {
+			return nil, err
 		}
-		return rest.Object(c, view.TokenPrincipal(p))
 	}
-	p, err := store.Principal(ctx, a.DB.Read(ctx), hash)
-	if err != nil {
-		return err
+	if kind == oauthKind {
+		tokens, err := store.AccessTokens(ctx, a.DB.Read(ctx), hashes)
+		found := make([]internalapi.FoundCredential, len(tokens))
+		for i, t := range tokens {
+			found[i] = internalapi.FoundCredential{Hash: hex.EncodeToString(t.Hash), Principal: view.TokenPrincipal(t.TokenPrincipal)}
+		}
+		return found, err
 	}
-	if p.Revoked = p.Ended(a.Now()); !p.Revoked {
-		a.LastUse.Note(p.KeyID, a.Now())
+	keys, err := store.Principals(ctx, a.DB.Read(ctx), hashes)
+	found, now := make([]internalapi.FoundCredential, len(keys)), a.Now()
+	for i, k := range keys {
+		if k.Revoked = k.Ended(now); !k.Revoked {
+			a.LastUse.Note(k.KeyID, now)
+		}
+		found[i] = internalapi.FoundCredential{Hash: hex.EncodeToString(k.Hash), Principal: view.Principal(k.Principal)}
 	}
-	return rest.Object(c, view.Principal(p))
+	return found, err
 }
 
 // endedCredentials returns the credentials that have ended or were rotated.

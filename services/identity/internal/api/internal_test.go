@@ -20,12 +20,22 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-const lookup = "/internal/v1/credentials/lookup"
+const (
+	lookup      = "/internal/v1/credentials/lookup"
+	lookupBatch = "/internal/v1/credentials/lookup-batch"
+)
 
 // lookupOf returns the body that looks up a secret.
-func lookupOf(secret string) string {
+func lookupOf(secret string) string { return hashed(hashOf(secret)) }
+
+func hashOf(secret string) string {
 	hash := apikey.Hash(secret)
-	return hashed(hex.EncodeToString(hash[:]))
+	return hex.EncodeToString(hash[:])
+}
+
+// batchOf returns the body that looks up several hashes.
+func batchOf(kind string, hashes ...string) string {
+	return fmt.Sprintf(`{"kind":%q,"hashes":["%s"]}`, kind, strings.Join(hashes, `","`))
 }
 
 func hashed(hash string) string { return fmt.Sprintf(`{"hash":%q}`, hash) }
@@ -59,6 +69,48 @@ func TestLookup(t *testing.T) {
 	w.from(none, "gateway", "POST", lookup, "x").is(400, "malformed_json")
 	for _, peer := range []string{"", "bookings", "customers"} {
 		w.from(none, peer, "POST", lookup, lookupOf(secret)).is(401, "invalid_credential")
+	}
+}
+
+// TestLookupOfSeveralCredentials checks that a batch returns the principals of the credentials that exist, and records the use of the keys that
+// are not revoked.
+func TestLookupOfSeveralCredentials(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	none := w.service("gateway", ids.Tenant{}, "")
+	expected := map[string]string{} // the ID of each hash
+	var hashes []string
+	for i := range 63 {
+		ctx, _, secret := w.keyed([]string{"live", "test"}[i%2], "all")
+		hash := hashOf(secret)
+		expected[hash], hashes = caller.FromContext(ctx).Credential, append(hashes, hash)
+	}
+	revoked := expected[hashes[0]]
+	w.revoke(revoked)
+	hashes = slices.Insert(hashes, 7, strings.Repeat("0", 64))
+	got := decode[internalapi.FoundCredentials](w.from(none, "gateway", "POST", lookupBatch, batchOf("api_key", hashes...)).is(200)).Data
+	for _, one := range got {
+		if one.Principal.ID != expected[one.Hash] || one.Principal.Revoked != (one.Principal.ID == revoked) {
+			t.Errorf("%s: %+v", one.Hash, one.Principal)
+		}
+	}
+	if len(got) != len(expected) {
+		t.Errorf("%d of %d keys were found", len(got), len(expected))
+	}
+	if err := w.lastUse.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.used(); n != len(expected)-1 {
+		t.Errorf("the use of %d keys was recorded", n)
+	}
+	if got := decode[internalapi.FoundCredentials](w.from(none, "gateway", "POST", lookupBatch, batchOf("oauth", hashes...)).is(200)); got.Data == nil || len(got.Data) > 0 {
+		t.Errorf("as access tokens: %+v", got)
+	}
+	for _, body := range []string{"{}", batchOf("api_key"), batchOf("session", hashes[0]), batchOf("api_key", "x"), batchOf("api_key", append(hashes, hashes[0])...)} {
+		w.from(none, "gateway", "POST", lookupBatch, body).is(422, "invalid_request")
+	}
+	for _, peer := range []string{"", "bookings"} {
+		w.from(none, peer, "POST", lookupBatch, batchOf("api_key", hashes...)).is(401, "invalid_credential")
 	}
 }
 
@@ -157,6 +209,7 @@ func TestOverloadOfInternalCalls(t *testing.T) {
 		w.engine = w.serve(impatient)
 		for _, a := range []response{
 			w.from(w.service("gateway", ids.Tenant{}, ""), "gateway", "POST", lookup, hashed(strings.Repeat("ab", 32))),
+			w.from(w.service("gateway", ids.Tenant{}, ""), "gateway", "POST", lookupBatch, batchOf("api_key", strings.Repeat("ab", 32))),
 			w.from(ctx, "bookings", "GET", path, ""),
 			w.from(ctx, "bookings", "PUT", path+"/test-clock", `{"now":"2030-01-01T00:00:00Z"}`),
 		} {

@@ -104,11 +104,11 @@ func (w *world) key(t *testing.T, tenant ids.Tenant, mode string) (domain.Key, s
 func (w *world) lookup(t *testing.T, secret string) domain.Principal {
 	t.Helper()
 	hash := apikey.Hash(secret)
-	p, err := store.Principal(t.Context(), w.DB.Read(t.Context()), hash[:])
-	if err != nil {
-		t.Fatal(err)
+	found, err := store.Principals(t.Context(), w.DB.Read(t.Context()), [][]byte{hash[:]})
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
 	}
-	return p
+	return found[0].Principal
 }
 
 // state returns the state of a key that the gateways read, or "" if there is none.

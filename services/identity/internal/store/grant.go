@@ -166,10 +166,30 @@ func InvalidateGrants(ctx context.Context, tx pg.Tx, app *domain.AppID, member *
 
 // AccessToken returns the principal of the access token with the given SHA-256, of any tenant, including revoked and expired ones.
 func AccessToken(ctx context.Context, q pg.Q, hash []byte) (domain.TokenPrincipal, error) {
-	return pg.One(ctx, q, pgx.RowToStructByName[domain.TokenPrincipal], domain.ErrCredentialNotFound, `select grant_id, tenant_id, livemode, app_id, operator_id, name, origins, scopes, role,
-		version, expires_at, timezone, currency, policy_version, clock, revoked, s.status as tenant_status, s.erase_at,
-		requests_per_minute, credential_requests_per_minute, caps
-		from access_token_by_hash($1) t cross join lateral tenant_limits(t.tenant_id) cross join lateral tenant_status(t.tenant_id) s`, hash)
+	found, err := AccessTokens(ctx, q, [][]byte{hash})
+	if err != nil {
+		return domain.TokenPrincipal{}, err
+	}
+	if len(found) == 0 {
+		return domain.TokenPrincipal{}, domain.ErrCredentialNotFound
+	}
+	return found[0].TokenPrincipal, nil
+}
+
+// FoundToken is the principal of the access token with a hash.
+type FoundToken struct {
+	Hash []byte
+	domain.TokenPrincipal
+}
+
+// AccessTokens is AccessToken for several tokens. It returns those that exist, in any order.
+func AccessTokens(ctx context.Context, q pg.Q, hashes [][]byte) ([]FoundToken, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[FoundToken], `
+		select hash, grant_id, tenant_id, livemode, app_id, operator_id, name, origins, scopes, role,
+			version, expires_at, timezone, currency, policy_version, clock, revoked, s.status as tenant_status, s.erase_at,
+			requests_per_minute, credential_requests_per_minute, caps
+		from unnest($1::bytea[]) hash cross join lateral access_token_by_hash(hash) t
+			cross join lateral tenant_limits(t.tenant_id) cross join lateral tenant_status(t.tenant_id) s`, hashes)
 }
 
 // The retention of ended grants. During this time their codes and tokens are still recognized, and revoked ones can be looked up.

@@ -15,12 +15,19 @@ import (
 
 const keyColumns = `tenant_id, livemode, id, name, scopes, version, created_at, last_used_at, expires_at, revoked_at`
 
-// Principal returns the principal of the key with the given SHA-256, of any tenant, including revoked ones.
-func Principal(ctx context.Context, q pg.Q, hash []byte) (domain.Principal, error) {
-	return pg.One(ctx, q, pgx.RowToStructByName[domain.Principal], domain.ErrCredentialNotFound, `
-		select key_id, tenant_id, livemode, name, scopes, version, timezone, currency, policy_version, clock, expires_at, revoked,
+// FoundKey is the principal of the key with a hash.
+type FoundKey struct {
+	Hash []byte
+	domain.Principal
+}
+
+// Principals returns the principals of the keys with the given SHA-256 hashes, of any tenant, in any order, including revoked ones.
+func Principals(ctx context.Context, q pg.Q, hashes [][]byte) ([]FoundKey, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[FoundKey], `
+		select hash, key_id, tenant_id, livemode, name, scopes, version, timezone, currency, policy_version, clock, expires_at, revoked,
 			requests_per_minute, credential_requests_per_minute, caps, s.status as tenant_status, s.erase_at
-		from key_by_hash(@hash) k cross join lateral tenant_limits(k.tenant_id) cross join lateral tenant_status(k.tenant_id) s`, pg.Args{"hash": hash})
+		from unnest(@hashes::bytea[]) hash cross join lateral key_by_hash(hash) k
+			cross join lateral tenant_limits(k.tenant_id) cross join lateral tenant_status(k.tenant_id) s`, pg.Args{"hashes": hashes})
 }
 
 // TenantMode is the tenant and the mode of a key.

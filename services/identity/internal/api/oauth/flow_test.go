@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
 )
 
 // TestFlow checks that an operator signs in and consents, and that the app gets tokens of the tenant, the mode, and the scopes of
@@ -228,5 +229,26 @@ func TestTheChoiceOfTenants(t *testing.T) {
 	only := b.get("/oauth/authorize?" + w.request("scope", "write:bookings").Encode())
 	if strings.Contains(only.body, "Second") || !strings.Contains(only.body, "Boats") {
 		t.Errorf("%s", only.body)
+	}
+}
+
+// TestSeveralAccessTokensAreLookedUp checks that each of several tokens gets its own principal, and an unknown one none.
+func TestSeveralAccessTokensAreLookedUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	expected := map[string]string{} // the scopes of each hash
+	hashes := [][]byte{domain.SecretHash("unknown")}
+	for _, scope := range []string{"read:bookings", "write:bookings", "read:bookings write:bookings"} {
+		hash := domain.SecretHash(w.granted("scope", scope).Access)
+		expected[string(hash)], hashes = scope, append(hashes, hash)
+	}
+	found, err := store.AccessTokens(t.Context(), w.db.App.Read(t.Context()), hashes)
+	if err != nil || len(found) != len(expected) {
+		t.Fatalf("%d tokens were found: %v", len(found), err)
+	}
+	for _, f := range found {
+		if got := strings.Join(f.Granted(), " "); got != expected[string(f.Hash)] {
+			t.Errorf("a token of %q has the scopes %q", expected[string(f.Hash)], got)
+		}
 	}
 }
