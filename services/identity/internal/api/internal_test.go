@@ -109,6 +109,7 @@ func TestLookupOfSeveralCredentials(t *testing.T) {
 	for _, body := range []string{"{}", batchOf("api_key"), batchOf("session", hashes[0]), batchOf("api_key", "x"), batchOf("api_key", append(hashes, hashes[0])...)} {
 		w.from(none, "gateway", "POST", lookupBatch, body).is(422, "invalid_request")
 	}
+	w.from(none, "gateway", "POST", lookupBatch+"-x", batchOf("api_key", hashes...)).is(404, "not_found") // a later gateway recognizes what this release lacks
 	for _, peer := range []string{"", "bookings"} {
 		w.from(none, peer, "POST", lookupBatch, batchOf("api_key", hashes...)).is(401, "invalid_credential")
 	}
