@@ -35,6 +35,7 @@ type fakeIdentity struct {
 	down    bool
 	old     bool             // the previous release, which has no batches
 	pause   time.Duration    // before each response
+	broken  string           // the hash of a credential that cannot be read
 	pages   http.HandlerFunc // the handler for all paths except lookups
 }
 
@@ -77,12 +78,15 @@ func (f *fakeIdentity) serveLookup(t testing.TB, w http.ResponseWriter, r *http.
 		f.lookups++
 		w.WriteHeader(http.StatusServiceUnavailable)
 	case batch && f.old:
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = io.WriteString(w, `{"error":{"code":"not_found","message":"No."}}`)
+		refuse(w, http.StatusNotFound, "not_found")
 	case batch:
 		var in internalapi.LookupBatch
 		_ = json.NewDecoder(r.Body).Decode(&in)
 		var out internalapi.FoundCredentials
+		if slices.Contains(in.Hashes, f.broken) {
+			refuse(w, http.StatusInternalServerError, "internal_error")
+			return
+		}
 		for _, hash := range slices.Backward(in.Hashes) {
 			if p := f.find(t, hash, in.Kind); p != nil {
 				out.Data = append(out.Data, internalapi.FoundCredential{Hash: hash, Principal: *p})
@@ -92,13 +96,20 @@ func (f *fakeIdentity) serveLookup(t testing.TB, w http.ResponseWriter, r *http.
 	default:
 		var in internalapi.Lookup
 		_ = json.NewDecoder(r.Body).Decode(&in)
-		if p := f.find(t, in.Hash, *in.Kind); p != nil {
+		switch p := f.find(t, in.Hash, *in.Kind); {
+		case in.Hash == f.broken:
+			refuse(w, http.StatusInternalServerError, "internal_error")
+		case p != nil:
 			_ = json.NewEncoder(w).Encode(p)
-			return
+		default:
+			refuse(w, http.StatusNotFound, "credential_not_found")
 		}
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = io.WriteString(w, `{"error":{"code":"credential_not_found","message":"No."}}`)
 	}
+}
+
+func refuse(w http.ResponseWriter, status int, code string) {
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, `{"error":{"code":%q,"message":"No."}}`, code)
 }
 
 // find returns a principal and counts the lookup. The caller must hold f.mu.

@@ -37,7 +37,8 @@ func (i *Identity) Lookup(ctx context.Context, hash [32]byte, kind string) (doma
 	return waiting.find(ctx, hex.EncodeToString(hash[:]), func(ctx context.Context, batch []*lookup) { i.find(ctx, kind, batch) })
 }
 
-// find sets the results of a batch. The previous release of identity does not know batches, so it receives single lookups.
+// find sets the results of a batch. If identity responds with an error, each credential is looked up alone: the previous release does not
+// know batches, and a credential that identity cannot read must not affect others.
 func (i *Identity) find(ctx context.Context, kind string, batch []*lookup) {
 	if len(batch) == 1 {
 		i.findOne(ctx, kind, batch[0])
@@ -49,7 +50,7 @@ func (i *Identity) find(ctx context.Context, kind string, batch []*lookup) {
 	}
 	var out internalapi.FoundCredentials
 	err := i.post(ctx, "/internal/v1/credentials/lookup-batch", internalapi.LookupBatch{Hashes: hashes, Kind: kind}, &out)
-	if err != nil && apperr.As(err).Kind == apperr.NotFound {
+	if failure := apperr.As(err); err != nil && failure.Kind != apperr.Unavailable && failure.Kind != apperr.Timeout {
 		var all sync.WaitGroup
 		for _, l := range batch {
 			all.Go(func() { i.findOne(ctx, kind, l) })
@@ -73,6 +74,7 @@ func (i *Identity) find(ctx context.Context, kind string, batch []*lookup) {
 	}
 }
 
+// findOne sets the result of one lookup.
 func (i *Identity) findOne(ctx context.Context, kind string, l *lookup) {
 	var out internalapi.Principal
 	err := i.post(ctx, "/internal/v1/credentials/lookup", internalapi.Lookup{Hash: l.hash, Kind: &kind}, &out)
