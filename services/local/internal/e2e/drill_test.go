@@ -283,7 +283,16 @@ func (d *drill) converge(t *testing.T, since time.Time) int {
 		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
 			var err error
 			if out, err = d.doc(t, since, 1); err == nil {
-				await(t, "the services agree", func() bool { return len(d.p.differences(t)) == 0 })
+				var found []string
+				t.Cleanup(func() {
+					if t.Failed() && len(found) > 0 {
+						t.Logf("the check finds no difference, but: %s", strings.Join(found, "; "))
+					}
+				})
+				await(t, "the services agree", func() bool {
+					found = d.p.differences(t)
+					return len(found) == 0
+				})
 				return passes
 			}
 		}
