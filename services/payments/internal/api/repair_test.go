@@ -61,6 +61,23 @@ func TestALostIntentIsAdopted(t *testing.T) {
 	}
 }
 
+// TestAnIntentThatWasBeingCreatedHasItsMoney checks that an intent whose creation was not finished at the moment of a restore gets its state
+// of now, although the gateway repeats its first response.
+func TestAnIntentThatWasBeingCreatedHasItsMoney(t *testing.T) {
+	t.Parallel()
+	w, ctx, _ := withStandIn(t)
+	p, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
+	w.reconcile(nil)
+	w.Exec(fmt.Sprintf(`alter table ledger_entries disable trigger user; delete from ledger_entries; alter table ledger_entries enable trigger user;
+		update payment_intents set status = 'creating', gateway_id = null, received = 0, leased_until = now() - interval '1 second'
+		where gateway_id = '%s'`, p.ID))
+	w.reconcile(nil)
+	w.complete()
+	if got, err := storeIntent(ctx, w, p.ID); err != nil || got.Status != domain.Succeeded || got.Received != 10_000 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // TestTheCheckWaitsForAccounts checks that the check fails until each account was compared with the gateway, also if the gateway fails
 // in the middle. An account whose keys are refused blocks it until the account is disconnected.
 func TestTheCheckWaitsForAccounts(t *testing.T) {
