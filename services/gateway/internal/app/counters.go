@@ -25,8 +25,8 @@ type counter struct {
 }
 
 // Redis is asked about a full window maxChecks times in a checkPeriod, and identity about one stale credential of the tenant, so that a
-// program that ignores 429 needs little of either. Until the period ends, the process does not learn that the credential was revoked, or that its limit was raised. A full window stays full
-// until its time has passed, whatever other processes do.
+// program that ignores 429 needs little of either. Until the period ends, the process does not learn that the credential was revoked, or
+// that its limit was raised. A full window stays full until its time has passed, whatever other processes do.
 const (
 	maxChecks   = 5
 	checkPeriod = 100 * time.Millisecond

@@ -61,8 +61,8 @@ func TestALostIntentIsAdopted(t *testing.T) {
 	}
 }
 
-// TestAnIntentThatWasBeingCreatedHasItsMoney checks that an intent whose creation was not finished at the moment of a restore gets its state
-// of now, although the gateway repeats its first response.
+// TestAnIntentThatWasBeingCreatedHasItsMoney checks that an intent whose creation was not finished at the moment of a restore gets its current
+// state, although the gateway repeats its first response.
 func TestAnIntentThatWasBeingCreatedHasItsMoney(t *testing.T) {
 	t.Parallel()
 	w, ctx, _ := withStandIn(t)
