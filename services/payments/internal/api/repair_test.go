@@ -61,20 +61,36 @@ func TestALostIntentIsAdopted(t *testing.T) {
 	}
 }
 
-// TestAnIntentThatWasBeingCreatedHasItsMoney checks that an intent whose creation was not finished at the moment of a restore gets its current
-// state, although the gateway repeats its first response.
+// TestAnIntentThatWasBeingCreatedHasItsMoney checks that an intent whose creation was not finished at the moment of a restore gets its
+// current state from the next processing of events, although the gateway repeats its first response, to the completer or to the client.
 func TestAnIntentThatWasBeingCreatedHasItsMoney(t *testing.T) {
 	t.Parallel()
-	w, ctx, _ := withStandIn(t)
-	p, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
-	w.reconcile(nil)
-	w.Exec(fmt.Sprintf(`alter table ledger_entries disable trigger user; delete from ledger_entries; alter table ledger_entries enable trigger user;
-		update payment_intents set status = 'creating', gateway_id = null, received = 0, leased_until = now() - interval '1 second'
-		where gateway_id = '%s'`, p.ID))
-	w.reconcile(nil)
-	w.complete()
-	if got, err := storeIntent(ctx, w, p.ID); err != nil || got.Status != domain.Succeeded || got.Received != 10_000 {
-		t.Errorf("%+v, %v", got, err)
+	for name, repeat := range map[string]func(w *world, request func() response){
+		"completer": func(w *world, _ func() response) { w.complete() },
+		"client":    func(_ *world, request func() response) { request().is(201) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, ctx, account, gateway := withForgetful(t)
+			body, begun := w.booked(ctx, 10_000), w.now()
+			request := func() response { return w.post(ctx, body, key("k")) }
+			gateway.lose = true
+			request().is(502, "payment_intent_failed")
+			id := string(w.listed(account, begun)[0].Intent)
+			w.standIn.confirm(id, "pm_card_visa")
+			w.reconcile(nil)
+			if n := w.Count(`select count(*) from payment_intents where status = 'creating' and gateway_id is null`); n != 1 {
+				t.Fatalf("%d intents are being created", n)
+			}
+			repeat(w, request)
+			w.work()
+			if got, err := storeIntent(ctx, w, id); err != nil || got.Status != domain.Succeeded || got.Received != 10_000 {
+				t.Errorf("%+v, %v", got, err)
+			}
+			if n := w.Count(`select count(*) from ledger_entries`); n == 0 {
+				t.Error("the ledger lacks the charge")
+			}
+		})
 	}
 }
 

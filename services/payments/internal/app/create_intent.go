@@ -194,9 +194,13 @@ func (o *createIntent) leave(ctx context.Context, next time.Time) error {
 	})
 }
 
-// Finish writes the intent that the gateway created.
+// Finish writes the intent that the gateway created. After a repeated call, it requests a read of the intent: the gateway repeats its
+// first response, which can be older than a payment whose event was processed before a restore.
 func (o *createIntent) Finish(ctx context.Context, tx pg.Tx) (domain.Intent, error) {
 	created, err := o.writeCreated(ctx, tx, o.p.ID, o.snapshot)
+	if err == nil && !o.fresh {
+		err = store.PutEvent(ctx, tx, domain.IntentReadRequested(created.AccountID, created.GatewayID), o.Now())
+	}
 	failpoint.Here("intent.written")
 	tx.AfterCommit(func() { failpoint.Here("intent.committed") })
 	return created, err

@@ -49,19 +49,10 @@ func (a *Completer) Run(ctx context.Context) error {
 	return nil
 }
 
-// complete resumes one call, and then reads the intent. The gateway repeats its first response to a call, which can be older than a
-// payment whose event was processed before a restore.
+// complete resumes one call.
 func (a *Completer) complete(ctx context.Context, id domain.IntentID) error {
 	left := leftIntent{createIntent: createIntent{Intents: a.Intents, p: domain.Intent{ID: id}}, log: a.Log}
-	if err := operation.Resume(ctx, a.Intents.operations(), &left); err != nil {
-		return err
-	}
-	p, err := store.IntentRow(ctx, a.Intents.DB.Read(ctx), id)
-	if err != nil || !p.Status.Known() {
-		return err
-	}
-	_, err = a.Intents.Refresh(ctx, left.account, p)
-	return err
+	return operation.Resume(ctx, a.Intents.operations(), &left)
 }
 
 func (a *Intents) operations() operation.Runner { return operation.Runner{DB: a.DB, Keys: a.Keys} }

@@ -57,6 +57,12 @@ func RefundReadRequested(account AccountID, intent GatewayID, id string) Event {
 	return Event{AccountID: account, ID: id, Type: "refund.asked", Intent: intent}
 }
 
+// IntentReadRequested returns an event that this service stores for itself once it knows an intent from a repeated call, because
+// the intent may have changed since the first one.
+func IntentReadRequested(account AccountID, intent GatewayID) Event {
+	return Event{AccountID: account, ID: string(intent), Type: "intent.repeated", Intent: intent}
+}
+
 // Foreign reports whether an event whose intent is unknown does not belong to this platform.
 func (e Event) Foreign(now time.Time) bool { return now.Sub(e.ReceivedAt) >= eventPatience }
 
