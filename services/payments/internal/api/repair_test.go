@@ -15,10 +15,10 @@ import (
 )
 
 // TestALostIntentIsAdopted checks that a payment intent whose row was lost in a restore comes back with its id, booking and money, once,
-// and that the repair compares the account again and raises the version above a newer copy.
+// although an event about it waits for it, and that the repair compares the account again and raises the version above a newer copy.
 func TestALostIntentIsAdopted(t *testing.T) {
 	t.Parallel()
-	w, ctx, _ := withStandIn(t)
+	w, ctx, account := withStandIn(t)
 	p, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
 	was, err := storeIntent(ctx, w, p.ID)
 	if err != nil {
@@ -38,6 +38,10 @@ func TestALostIntentIsAdopted(t *testing.T) {
 	}
 	if err := do(); err != nil || !bytes.Contains(lost.Bytes(), []byte(p.ID)) {
 		t.Fatalf("%v, lost %s", err, lost.String())
+	}
+	w.deliver(account, p, "payment_intent.succeeded")
+	if n := w.Count(`select count(*) from gateway_events where due_at is not null`); n == 0 {
+		t.Error("no event waits for the intent")
 	}
 	for range 2 {
 		w.reconcile(nil)

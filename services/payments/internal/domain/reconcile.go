@@ -96,7 +96,7 @@ type Known struct {
 	PartGatewayID    string
 	DisputeStatus    DisputeStatus
 	MissingMovements int
-	Due              bool // an event requires that the intent is read soon
+	Due              bool // an event about the intent is not processed: a known intent is read soon, and an unknown one is not
 	Elsewhere        bool // the intent belongs to another connection to the same account, which compares it
 	Received         bool // the event was received
 }
@@ -111,7 +111,7 @@ func (s Stage) Compare(l Listed, k Known, tenant string) DifferenceKind {
 		return ""
 	case kind == StageEvents:
 		return compareEvent(l, k, own)
-	case k.Due:
+	case k.Due && !k.Intent.ID.IsZero():
 		return ""
 	case kind == StageIntents && own:
 		differs = compareIntent(l, k)
