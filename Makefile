@@ -74,10 +74,12 @@ up: build ## build and start the whole platform (LOG=all shows every request); s
 down: ## stop the platform of this checkout
 	@bin/local down
 
-test: build bin/oauth-app bin/receiver storefront failpoints $(HELM) $(KUBECONFORM) $(SCHEMAS) $(PROMTOOL) $(PGBOUNCER) $(STRIPE_MOCK) $(OASDIFF) $(CHROMIUM) nginx packages ## run all tests with real PostgreSQL, Redis, and Kafka
+END_TO_END := build bin/oauth-app bin/receiver storefront failpoints $(HELM) $(PROMTOOL) $(PGBOUNCER) $(CHROMIUM) # what these tests need
+
+test: $(END_TO_END) $(KUBECONFORM) $(SCHEMAS) $(STRIPE_MOCK) $(OASDIFF) nginx packages ## run all tests with real PostgreSQL, Redis, and Kafka
 	@bin/local with --kafka both --pooler -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(filter-out services/local,$(MODULES)) # the longest first
 
-test-pooler: build bin/oauth-app bin/receiver failpoints $(PGBOUNCER) ## run the end-to-end tests with all services behind PgBouncer in transaction mode
+test-pooler: $(END_TO_END) ## run the end-to-end tests with all services behind PgBouncer in transaction mode
 	@POOLER=4 DATABASE_MAX_CONNS=5 WORKER_DATABASE_MAX_CONNS=2 bin/local with --kafka both --pooler -- .ci/gotest services/local/internal/e2e,-skip,InABrowser
 
 failover: build ## fail PostgreSQL, Redis, and Kafka under load, alone and under the whole platform, and increase partitions (docs/failover.md)
