@@ -219,7 +219,7 @@ func TestEventBeforeTheResponse(t *testing.T) {
 	if got := w.do(ctx, "GET", "/payment-intents/"+id, "").is(200).intent(); got.Status != "succeeded" {
 		t.Errorf("%+v", got)
 	}
-	if n := w.Count(`select count(*) from gateway_events where id like 'evt%'`); n != 1 { // the event of another program is not stored
+	if n := w.Count(`select count(*) from gateway_events where id like 'evt%'`); n != 1 { // another program's event is not stored, and this service's own does not count
 		t.Errorf("%d events are left", n)
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // TestALostIntentIsAdopted checks that a payment intent whose row was lost in a restore comes back with its id, booking and money, once,
-// although an event about it waits for it, and that the repair compares the account again and raises the version above a newer copy.
+// although an event is waiting for it, and that the repair compares the account again and raises the version above a newer copy.
 func TestALostIntentIsAdopted(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -41,7 +41,7 @@ func TestALostIntentIsAdopted(t *testing.T) {
 	}
 	w.deliver(account, p, "payment_intent.succeeded")
 	if n := w.Count(`select count(*) from gateway_events where due_at is not null`); n == 0 {
-		t.Error("no event waits for the intent")
+		t.Error("no event is waiting for the intent")
 	}
 	for range 2 {
 		w.reconcile(nil)

@@ -57,8 +57,8 @@ func RefundReadRequested(account AccountID, intent GatewayID, id string) Event {
 	return Event{AccountID: account, ID: id, Type: "refund.asked", Intent: intent}
 }
 
-// IntentReadRequested returns an event that this service stores for itself once it knows an intent from a repeated call, because
-// the intent may have changed since the first one.
+// IntentReadRequested returns an event that this service stores for itself after a repeated call returned an intent, because the
+// intent may have changed since the first call.
 func IntentReadRequested(account AccountID, intent GatewayID) Event {
 	return Event{AccountID: account, ID: string(intent), Type: "intent.repeated", Intent: intent}
 }

@@ -96,7 +96,7 @@ type Known struct {
 	PartGatewayID    string
 	DisputeStatus    DisputeStatus
 	MissingMovements int
-	Due              bool // an event about the intent is not processed: a known intent is read soon, and an unknown one is not
+	Due              bool // an event about the intent is waiting, so the intent is read soon if it is known
 	Elsewhere        bool // the intent belongs to another connection to the same account, which compares it
 	Received         bool // the event was received
 }
