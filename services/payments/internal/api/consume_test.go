@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 	listed "holdfast.dev/proto"
 	eventsv1 "holdfast.dev/proto/events/v1"
@@ -25,6 +26,7 @@ import (
 
 	"holdfast.dev/services/payments/internal/consume"
 	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/store"
 )
 
 // TestEachTopicHasAHandler checks that exactly the topics that proto/services.yaml lets the service read have a handler.
@@ -314,6 +316,86 @@ func TestIntentsOfLostBookings(t *testing.T) {
 			w.refresh(ctx, late.ID) // an ended intent causes no work
 			if n := w.Count(`select count(*) from lost_bookings`); n != 0 {
 				t.Errorf("%d bookings are left", n)
+			}
+		})
+	}
+}
+
+// TestAnIntentThatReopensDuringACancellation checks that an intent of a lost booking that becomes open again while the others are
+// canceled is canceled too: a booking is only ended when no open intent is left.
+func TestAnIntentThatReopensDuringACancellation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	b := w.bookings.Add(ctx, "pending", 100, 100, "USD")
+	body := fmt.Sprintf(`{"booking_id":%q}`, b.ID)
+	late := w.post(ctx, body).is(201).intent()
+	w.post(ctx, body).is(201)
+	w.gateway.Change(late.ID, func(s *domain.Snapshot) { s.Status = domain.Processing })
+	w.refresh(ctx, late.ID)
+	w.lose(ctx, b, "cancelled", 2)
+	w.gateway.Before = func(_ context.Context, call string) error {
+		if call == "cancel" {
+			w.gateway.Before = nil
+			w.gateway.Change(late.ID, func(s *domain.Snapshot) { s.Status = domain.RequiresPaymentMethod })
+			w.refresh(ctx, late.ID)
+		}
+		return nil
+	}
+	for _, want := range []int{1, 2} {
+		w.run(w.canceler.Run)
+		if n, left := w.Count(`select count(*) from payment_intents where status = 'canceled'`), w.Count(`select count(*) from lost_bookings`); n != want || left != 2-want {
+			t.Errorf("%d intents are canceled and %d bookings are left, want %d and %d", n, left, want, 2-want)
+		}
+		w.ahead.Add(int64(time.Minute))
+	}
+}
+
+// TestABookingEndsWithoutAnIntentThatWaits checks that a booking stays due if one of its intents has to be processed from the moment
+// at which it ends.
+func TestABookingEndsWithoutAnIntentThatWaits(t *testing.T) {
+	t.Parallel()
+	for state, list := range map[domain.Status]store.DueBookings{domain.RequiresPaymentMethod: store.Cancellations, domain.Succeeded: store.Settlements} {
+		t.Run(string(state), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			ctx := w.tenant()
+			b := w.bookings.Add(ctx, "pending", 100, 100, "USD")
+			w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, b.ID)).is(201)
+			w.Exec(`update payment_intents set status = 'processing'`)
+			put := func(ctx context.Context, tx pg.Tx) error { return list.Put(ctx, tx, b.ID, w.now()) }
+			end := func() (ended bool) {
+				if err := w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+					ended, err = list.End(ctx, tx, b.ID)
+					return err
+				}); err != nil {
+					t.Error(err)
+				}
+				return ended
+			}
+			if err := w.DB.App.Tx(ctx, put); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan bool, 1)
+			if err := w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+				if _, err := tx.Exec(ctx, `update payment_intents p set status = @state where p.tenant_id = @tenant and p.livemode = @live`, pg.Args{"state": state}); err != nil {
+					return err
+				}
+				if err := put(ctx, tx); err != nil {
+					return err
+				}
+				go func() { ended <- end() }()
+				w.untilWaiting(1)
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if <-ended {
+				t.Error("it ended although an intent waits")
+			}
+			w.Exec(`update payment_intents set status = 'canceled'`)
+			if !end() {
+				t.Error("it did not end")
 			}
 		})
 	}

@@ -246,17 +246,23 @@ func TestRefundOfOneKeyBehindALock(t *testing.T) {
 		defer close(done)
 		atOnce(2, func(int) { w.refund(ctx, refundOf(p, ""), key("k")).is(201) })
 	}()
-	const waiting = `select count(*) from pg_locks l join pg_stat_activity a using (pid) where not l.granted and a.datname = current_database()`
-	for until := time.Now().Add(20 * time.Second); w.Count(waiting) < 2; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Error("the requests do not wait")
-			break
-		}
-	}
+	w.untilWaiting(2)
 	release()
 	<-done
 	if n := len(w.gateway.Refunds()); n != 1 {
 		t.Errorf("%d created", n)
+	}
+}
+
+// untilWaiting waits until n statements wait for locks.
+func (w *world) untilWaiting(n int) {
+	w.T.Helper()
+	const waiting = `select count(*) from pg_locks l join pg_stat_activity a using (pid) where not l.granted and a.datname = current_database()`
+	for until := time.Now().Add(20 * time.Second); w.Count(waiting) < n; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			w.T.Error("no statement waits")
+			return
+		}
 	}
 }
 

@@ -64,15 +64,24 @@ func (a *Canceler) step(ctx context.Context, booking domain.BookingID) error {
 		return err
 	}
 	err = a.cancel(ctx, booking)
-	var again *time.Time
-	if err != nil {
-		now = a.Intents.Now()
-		again = later(now, domain.Event{Tries: tries}.Again(now))
-	}
+	saved := a.Intents.endStep(ctx, store.Cancellations, booking, tries, err)
 	if errors.Is(err, errOpen) {
 		err = nil
 	}
-	return errors.Join(err, a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.SaveLost(ctx, tx, booking, again) }))
+	return errors.Join(err, saved)
+}
+
+// endStep ends a booking after a step without an error that has left no intent. Otherwise, the booking is due again later.
+func (a *Intents) endStep(ctx context.Context, list store.DueBookings, booking domain.BookingID, tries int, err error) error {
+	return a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if err == nil {
+			if ended, err := list.End(ctx, tx, booking); ended || err != nil {
+				return err
+			}
+		}
+		now := a.Now()
+		return list.Postpone(ctx, tx, booking, *later(now, domain.Event{Tries: tries}.Again(now)))
+	})
 }
 
 // cancel cancels the next open intents of a booking. An intent that is being created counts as open until its call has ended.

@@ -83,17 +83,7 @@ func (a *Settler) step(ctx context.Context, booking domain.BookingID) error {
 		return err
 	}
 	err = a.settle(ctx, booking, settling)
-	return errors.Join(quiet(err), db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		ended, failed := false, error(nil)
-		if err == nil {
-			ended, failed = store.EndSettlement(ctx, tx, booking)
-		}
-		if ended || failed != nil {
-			return failed
-		}
-		now := a.Intents.Now()
-		return store.PostponeSettlement(ctx, tx, booking, *later(now, domain.Event{Tries: settling.Tries}.Again(now)))
-	}))
+	return errors.Join(quiet(err), a.Intents.endStep(ctx, store.Settlements, booking, settling.Tries, err))
 }
 
 // quiet drops errUncounted, which only means that it is too early to settle.

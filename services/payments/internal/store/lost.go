@@ -35,11 +35,6 @@ func PutLost(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.Time) er
 	return nil
 }
 
-// PutReopened writes a canceled or expired booking with an intent that has just become open again.
-func PutReopened(ctx context.Context, tx pg.Tx, id domain.BookingID, now time.Time) error {
-	return noteDue(ctx, tx, "lost_bookings", id, now)
-}
-
 // LostBooking is a booking whose open intents must be canceled.
 type LostBooking struct {
 	operation.Owner
@@ -66,16 +61,6 @@ func TakeLost(ctx context.Context, tx pg.Tx, id domain.BookingID, now, until tim
 		return 0, err
 	}
 	return found[0], nil
-}
-
-// SaveLost writes when to retry a booking. nil ends it.
-func SaveLost(ctx context.Context, tx pg.Tx, id domain.BookingID, due *time.Time) error {
-	sql := `delete from lost_bookings l where l.tenant_id = @tenant and l.livemode = @live and l.booking_id = @id`
-	if due != nil {
-		sql = `update lost_bookings l set due_at = @due where l.tenant_id = @tenant and l.livemode = @live and l.booking_id = @id`
-	}
-	_, err := tx.Exec(ctx, sql, pg.Args{"id": id, "due": due})
-	return err
 }
 
 // OpenIntents reads up to limit open intents of a booking.
