@@ -12,6 +12,7 @@ import (
 
 	"holdfast.dev/services/payments/internal/app"
 	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/store"
 )
 
 // TestALostIntentIsAdopted checks that a payment intent whose row was lost in a restore comes back with its id, booking and money, once,
@@ -148,4 +149,38 @@ func TestTheCheckWaitsForAccounts(t *testing.T) {
 	differs("disconnected", false)
 	repaired(refusing)
 	differs("tried again", false)
+}
+
+// TestARepairDuringAComparisonCounts checks that a repair makes a running comparison begin again, wherever it is. The process that
+// runs it stops and writes nothing: its progress is from before the repair.
+func TestARepairDuringAComparisonCounts(t *testing.T) {
+	t.Parallel()
+	for _, when := range []domain.Stage{domain.StageEvents, domain.StageIntents, domain.StageDisputes} {
+		t.Run(string(when), func(t *testing.T) {
+			t.Parallel()
+			w, _, _ := withStandIn(t)
+			w.reconcile(nil) // it later has no open objects to compare
+			l := &lister{Lister: w.standIn.stripe, events: true}
+			var seen []domain.Stage
+			l.before = func(s domain.Stage, _ string) error {
+				seen = append(seen, s)
+				if s == when {
+					w.Exec(store.CompareAccounts)
+				}
+				return nil
+			}
+			w.reconcile(l)
+			if last := seen[len(seen)-1]; last != when {
+				t.Errorf("it went on to %s after the repair", last)
+			}
+			if n := w.Count(`select count(*) from (` + store.Comparing + `) a`); n != 1 {
+				t.Errorf("%d accounts are to be compared after the repair", n)
+			}
+			seen, when = nil, ""
+			w.reconcile(l)
+			if n := w.Count(`select count(*) from (` + store.Comparing + `) a`); n != 0 || seen[0] != domain.StageEvents {
+				t.Errorf("%d accounts are to be compared, after %v", n, seen)
+			}
+		})
+	}
 }

@@ -93,7 +93,7 @@ func (a *Reconciler) step(ctx context.Context, id domain.AccountID) {
 	if err == nil {
 		err = a.compare(ctx, run)
 	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrLeaseLost) {
 		a.Log.WarnContext(ctx, "an account that could not be compared with the gateway", slog.String("account", id.String()), slog.Any("error", err))
 	}
 }
@@ -124,7 +124,7 @@ func (a *Reconciler) compare(ctx context.Context, run *domain.Reconciliation) er
 		if !pause {
 			due = due.Add(a.lease())
 		}
-		if err := a.save(ctx, *run, due, nil); err != nil || pause {
+		if err := a.save(ctx, run, due, nil); err != nil || pause {
 			return err
 		}
 	}
@@ -157,7 +157,8 @@ func (a *Reconciler) lease() time.Duration { return a.Grace + reconcilerLease }
 // finish ends a run. The next one begins one interval after the start of this run.
 func (a *Reconciler) finish(ctx context.Context, run domain.Reconciliation) error {
 	now := a.Intents.Now()
-	return a.save(ctx, run.Ended(), run.StartedAt.Add(a.Interval), &now)
+	ended := run.Ended()
+	return a.save(ctx, &ended, run.StartedAt.Add(a.Interval), &now)
 }
 
 // postpone leaves a failed run to a later step. An account whose keys are refused waits for the next run. If the gateway no longer
@@ -171,13 +172,20 @@ func (a *Reconciler) postpone(ctx context.Context, run domain.Reconciliation, ca
 		run.Cursor = ""
 	}
 	wait := min(time.Second<<min(max(run.Tries, 1), 12), a.Interval)
-	return a.save(context.WithoutCancel(ctx), run, a.Intents.Now().Add(wait), nil)
+	return a.save(context.WithoutCancel(ctx), &run, a.Intents.Now().Add(wait), nil)
 }
 
-func (a *Reconciler) save(ctx context.Context, run domain.Reconciliation, due time.Time, finished *time.Time) error {
-	return a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		return store.SaveReconciliation(ctx, tx, run, due, finished)
+// save writes the progress of a run and renews its lease. It returns store.ErrLeaseLost if the run no longer holds the account.
+func (a *Reconciler) save(ctx context.Context, run *domain.Reconciliation, due time.Time, finished *time.Time) error {
+	var until time.Time
+	err := a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+		until, err = store.SaveReconciliation(ctx, tx, *run, due, finished)
+		return err
 	})
+	if err == nil {
+		run.Until = until
+	}
+	return err
 }
 
 // difference is a listed object that differs from the service's own state.

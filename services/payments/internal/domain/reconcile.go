@@ -179,6 +179,7 @@ type Reconciliation struct {
 	EventsSeen   int        // events in this run about intents of this platform that were received
 	EventsMissed int        // events in this run that were not received
 	OpenedAt     *time.Time // start of the last run that compared open objects
+	Until        time.Time  // end of the lease, in microseconds; another value in the database means that the lease was lost
 }
 
 // FirstStage is the stage in which a run begins.
@@ -224,7 +225,7 @@ func (r Reconciliation) Advance() Reconciliation {
 
 // Ended returns the state between two runs.
 func (r Reconciliation) Ended() Reconciliation {
-	return Reconciliation{AccountID: r.AccountID, Stage: FirstStage, EventsUntil: r.EventsUntil, OpenedAt: r.OpenedAt}
+	return Reconciliation{AccountID: r.AccountID, Stage: FirstStage, EventsUntil: r.EventsUntil, OpenedAt: r.OpenedAt, Until: r.Until}
 }
 
 // EventsState reports whether the events of an account reach this platform.

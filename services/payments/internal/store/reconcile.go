@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -44,12 +45,12 @@ func ReconciliationsDue(ctx context.Context, tx pg.Tx, now time.Time, limit int)
 // the account.
 func TakeReconciliation(ctx context.Context, tx pg.Tx, account domain.AccountID, now, until time.Time) (*domain.Reconciliation, error) {
 	found, err := pg.Many(ctx, tx, func(row pgx.CollectableRow) (r domain.Reconciliation, err error) {
-		err = row.Scan(&r.AccountID, &r.Tries, &r.Stage, &r.Cursor, &r.StartedAt, &r.EventsUntil, &r.EventsSeen, &r.EventsMissed, &r.OpenedAt)
+		err = row.Scan(&r.AccountID, &r.Tries, &r.Stage, &r.Cursor, &r.StartedAt, &r.EventsUntil, &r.EventsSeen, &r.EventsMissed, &r.OpenedAt, &r.Until)
 		return r, err
 	}, `update gateway_reconciliations r set due_at = @until, tries = r.tries + 1, started_at = coalesce(r.started_at, @now),
 			stage = case when r.started_at is null then @first else r.stage end
 		where r.tenant_id = @tenant and r.livemode = @live and r.account_id = @account and r.due_at <= @now
-		returning r.account_id, r.tries, r.stage, r.cursor, r.started_at, r.events_until, r.events_seen, r.events_missed, r.opened_at`,
+		returning r.account_id, r.tries, r.stage, r.cursor, r.started_at, r.events_until, r.events_seen, r.events_missed, r.opened_at, r.due_at`,
 		pg.Args{"account": account, "now": now, "until": until, "first": domain.FirstStage})
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -57,20 +58,27 @@ func TakeReconciliation(ctx context.Context, tx pg.Tx, account domain.AccountID,
 	return &found[0], nil
 }
 
+// ErrLeaseLost reports that another process holds an account, or that a repair made its comparison begin again.
+var ErrLeaseLost = errors.New("the lease of the comparison was lost")
+
 // SaveReconciliation writes the progress of a run, and when the account can be taken again. finished is the end of the run, or nil
-// if it has not ended.
-func SaveReconciliation(ctx context.Context, tx pg.Tx, r domain.Reconciliation, due time.Time, finished *time.Time) error {
-	_, err := tx.Exec(ctx, `update gateway_reconciliations r set due_at = @due, tries = @tries, stage = @stage, cursor = @cursor,
+// if it has not ended. It returns the new end of the lease, or ErrLeaseLost, and then writes nothing.
+func SaveReconciliation(ctx context.Context, tx pg.Tx, r domain.Reconciliation, due time.Time, finished *time.Time) (time.Time, error) {
+	until, err := pg.Many(ctx, tx, pgx.RowTo[time.Time], `update gateway_reconciliations r set due_at = @due, tries = @tries, stage = @stage, cursor = @cursor,
 			started_at = @started, finished_at = coalesce(@finished, r.finished_at), events_until = @events_until, events_seen = @seen,
 			events_missed = @missed, opened_at = @opened
-		where r.tenant_id = @tenant and r.livemode = @live and r.account_id = @account`, pg.Args{
+		where r.tenant_id = @tenant and r.livemode = @live and r.account_id = @account and r.due_at = @until
+		returning r.due_at`, pg.Args{
 		"account": r.AccountID, "due": due, "tries": r.Tries, "stage": r.Stage, "cursor": r.Cursor, "started": r.StartedAt, "finished": finished,
-		"events_until": r.EventsUntil, "seen": r.EventsSeen, "missed": r.EventsMissed, "opened": r.OpenedAt,
+		"events_until": r.EventsUntil, "seen": r.EventsSeen, "missed": r.EventsMissed, "opened": r.OpenedAt, "until": r.Until,
 	})
 	if err != nil {
-		return fmt.Errorf("save reconciliation: %w", err)
+		return time.Time{}, fmt.Errorf("save reconciliation: %w", err)
 	}
-	return nil
+	if len(until) == 0 {
+		return time.Time{}, ErrLeaseLost
+	}
+	return until[0], nil
 }
 
 // KnownOf reads the stored state of each listed object on a page, in the order of the page, in one statement.

@@ -28,7 +28,7 @@ const (
 	// CompareAccounts makes the reconciler compare each account with the gateway from the beginning, including everything that is open.
 	CompareAccounts = `
 		update gateway_reconciliations r set due_at = now(), tries = 0, stage = 'events', cursor = '', started_at = null, opened_at = null,
-			events_until = null
+			events_until = null, events_seen = 0, events_missed = 0
 		returning format('account %s of tenant %s', r.account_id, r.tenant_id)`
 	// Comparing are the accounts whose comparison has not ended. A disconnected account counts until the comparison was tried once, because
 	// the gateway usually refuses its keys.
