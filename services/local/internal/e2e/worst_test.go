@@ -31,7 +31,10 @@ type reading struct {
 	limit     int // MiB: the chart's limit of these processes
 }
 
-// request requests one of the URLs and reads the complete response.
+// downloading waits longer than the gateway lets a download take, which is more than five minutes.
+var downloading = &http.Client{Timeout: 6 * time.Minute, Transport: httpClient.Transport}
+
+// request requests one of the URLs and reads the complete response. It logs why there is none.
 func (l reading) request(t *testing.T, n int) (status int, took time.Duration) {
 	method := http.MethodGet
 	if l.form != nil {
@@ -44,12 +47,13 @@ func (l reading) request(t *testing.T, n int) (status int, took time.Duration) {
 	}
 	req.Header = l.header.Clone()
 	began := time.Now()
-	res, err := httpClient.Do(req)
-	if err != nil {
-		return 0, time.Since(began)
+	res, err := downloading.Do(req)
+	if err == nil {
+		defer func() { _ = res.Body.Close() }()
+		_, err = io.Copy(io.Discard, res.Body)
 	}
-	defer func() { _ = res.Body.Close() }()
-	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+	if err != nil {
+		t.Logf("no complete response after %v: %v", time.Since(began), err)
 		return 0, time.Since(began)
 	}
 	return res.StatusCode, time.Since(began)
