@@ -25,6 +25,7 @@ import (
 	"holdfast.dev/libs/contract/contracttest"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/locale"
 	"holdfast.dev/libs/peer"
 	"holdfast.dev/proto"
 	"holdfast.dev/proto/internalapi"
@@ -130,9 +131,13 @@ type platform struct {
 var parts = sync.OnceValue(func() (p struct {
 	contract   *contract.Contract
 	operations domain.Operations
+	messages   *locale.Messages
 	err        error
 },
 ) {
+	if p.messages, p.err = pages.NewMessages(); p.err != nil {
+		return p
+	}
 	if p.contract, p.err = contract.Public(); p.err == nil {
 		p.operations, p.err = domain.NewOperations(p.contract, proto.OpenAPI, map[string][]byte{
 			"bookings": proto.InternalBookings, "identity": proto.InternalIdentity, "payments": proto.InternalPayments, "webhooks": proto.InternalWebhooks,
@@ -168,17 +173,14 @@ func newPlatform(t *testing.T, o options) *platform {
 		keys := caller.Keys{name: {{ID: "k1", Secret: secretOf(name)}}}
 		services.Clients[name] = &peer.Client{Target: name, BaseURL: address, Signer: &caller.Signer{From: "console", Keys: keys}, Timeout: 5 * time.Second}
 	}
-	messages, err := pages.NewMessages()
-	if err != nil {
-		t.Fatal(err)
-	}
 	if o.publicURL == "" {
 		o.publicURL = "http://console.test"
 	}
 	now := func() time.Time { return noon }
 	p.app = &app.App{Services: services, Names: app.NewNames(services), Now: now, Pauses: []time.Duration{time.Millisecond, time.Millisecond}}
+	var err error
 	p.server, err = api.New(api.Options{
-		App: p.app, Operations: common.operations, Messages: messages, Live: app.NewLive(services, 100), LiveTime: time.Minute, Beat: o.beat, PublicURL: o.publicURL, Now: now,
+		App: p.app, Operations: common.operations, Messages: common.messages, Live: app.NewLive(services, 100), LiveTime: time.Minute, Beat: o.beat, PublicURL: o.publicURL, Now: now,
 	})
 	if err != nil {
 		t.Fatal(err)
