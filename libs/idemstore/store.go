@@ -27,8 +27,8 @@ type Store struct {
 }
 
 // Run runs a verb once per key. The record of the key, the writes of the verb, and the response that render creates from its result
-// are committed together. A request whose key is still in use waits for the first one, up to the lock time-out. The verb may run
-// twice when the database reports a deadlock, so it must touch nothing but tx.
+// are committed together. A request whose key is still in use waits for the first one, up to the lock time-out. The verb runs
+// again when the database reports a deadlock, so it must touch nothing but tx.
 func Run[T any](
 	ctx context.Context, s *Store, verb func(ctx context.Context, tx pg.Tx) (T, error), render func(ctx context.Context, v T) (idem.Response, error),
 ) (idem.Response, error) {

@@ -189,8 +189,8 @@ const (
 	setWatermark     = setPlanForValues + `, set_config('app.settled', oldest_write()::text, true)`
 )
 
-// Tx runs fn in one transaction of the caller in ctx. It retries a deadlock or serialization failure once, so fn must
-// have no effect outside tx.
+// Tx runs fn in one transaction of the caller in ctx. It repeats a transaction that ends with a deadlock or a serialization failure up
+// to three times, so fn must have no effect outside tx.
 func (db *DB) Tx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error {
 	c, err := caller.Require(ctx)
 	if err != nil {
@@ -205,21 +205,31 @@ func (db *DB) SystemTx(ctx context.Context, fn func(ctx context.Context, tx Tx) 
 	return db.retry(ctx, nil, fn)
 }
 
+// conflictRetries is how often a transaction is repeated after a deadlock or a serialization failure. The server detects a deadlock
+// after a second, so all attempts end before a request's time-out.
+const conflictRetries = 3
+
 func (db *DB) retry(ctx context.Context, scope []any, fn func(context.Context, Tx) error) error {
 	err := db.run(ctx, scope, fn)
-	if code := Code(err); code == "40P01" || code == "40001" {
-		backoff(ctx)
+	for try := range conflictRetries {
+		if code := Code(err); code != "40P01" && code != "40001" {
+			break
+		}
+		backoff(ctx, try)
 		err = db.run(ctx, scope, fn)
 	}
 	return markUnavailable(err)
 }
 
-// backoff waits to let the transaction that blocked this one continue. An immediate retry could lock the same row again before the
-// other transaction wakes up.
-func backoff(ctx context.Context) {
+// backoff waits to let the transaction that blocked this one continue: 5 to 15 ms before the first retry, and four times as long before
+// each further one. A retry that comes too early can lock the same row again before the other transaction wakes up, which takes longer
+// on a busy server.
+func backoff(ctx context.Context, try int) {
+	const most = 15 * time.Millisecond
+	wait := (most/3 + rand.N(most*2/3)) << (2 * try) //nolint:gosec // jitter
 	select {
 	case <-ctx.Done():
-	case <-time.After(5*time.Millisecond + rand.N(10*time.Millisecond)): //nolint:gosec // jitter
+	case <-time.After(wait):
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
@@ -214,7 +215,7 @@ func TestQueueBatchAtCommitExplainsItsErrors(t *testing.T) {
 	}
 }
 
-func TestDeadlockIsRetriedOnce(t *testing.T) {
+func TestDeadlockIsRetried(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, notes)
 	ctx := pgtest.Ctx(t, caller.Test)
@@ -253,6 +254,32 @@ func TestDeadlockIsRetriedOnce(t *testing.T) {
 	both.Wait()
 	if got := bodies(t, ctx, db.App.Read(ctx)); got[0] != "xx" || got[1] != "xx" {
 		t.Errorf("got %q, want both updates on both rows", got)
+	}
+}
+
+// A transaction that always conflicts with others ends with the last error.
+func TestConflictsAreRetriedThreeTimes(t *testing.T) {
+	t.Parallel()
+	db, ctx := pgtest.New(t, notes), pgtest.Ctx(t, caller.Test)
+	for code, want := range map[string]int{"40P01": 4, "40001": 4, "23505": 1} {
+		runs := 0
+		err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+			runs++
+			return errors.Join(insert(ctx, tx, 1, ""), &pgconn.PgError{Code: code})
+		})
+		if pg.Code(err) != code || runs != want {
+			t.Errorf("%s: %d runs, want %d, and %v", code, runs, want, err)
+		}
+	}
+	runs := 0
+	err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if runs++; runs < 4 {
+			return errors.Join(insert(ctx, tx, 1, "conflicts"), &pgconn.PgError{Code: "40001"})
+		}
+		return insert(ctx, tx, 1, "last")
+	})
+	if got := bodies(t, ctx, db.App.Read(ctx)); err != nil || !slices.Equal(got, []string{"last"}) {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 
