@@ -143,14 +143,14 @@ func TestPaymentsHaveMoreTime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.service.handle = func(out http.ResponseWriter, r *http.Request) bool {
-		time.Sleep(500 * time.Millisecond)
+		time.Sleep(3 * time.Second)
 		out.Header().Set("Content-Type", "application/json")
 		out.WriteHeader(http.StatusConflict)
 		_, _ = fmt.Fprintf(out, `{"error":{"type":"invalid_request_error","code":"gateway_not_configured","message":"No.",`+
 			`"doc_url":"https://booking.test/docs/errors#gateway_not_configured","request_id":%q}}`, r.Header.Get("X-Request-Id"))
 		return true
 	}
-	g := w.start(t, func(c *Config) { c.UpstreamTimeout, c.GatewayTimeout = 100*time.Millisecond, 20*time.Second })
+	g := w.start(t, func(c *Config) { c.UpstreamTimeout, c.GatewayTimeout = time.Second, 20*time.Second }) // a loaded machine connects within a second
 	key := bearer(w.identity.newKey("payments:read", "read:customers"))
 	want(t, g.send(t, "GET", "/api/v1/payment-intents/pi_1", "", key), 409, "gateway_not_configured")
 	want(t, g.send(t, "GET", oneCu, "", key), 504, "upstream_timeout")

@@ -151,7 +151,7 @@ func TestRefusalsOfTheTokenEndpoint(t *testing.T) {
 		"413": {status: 413, method: "POST", body: strings.Repeat("x", 1<<20+1)},
 		"503": {status: 503, method: "POST", respond: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
 		"504": {
-			status: 504, method: "POST", change: func(c *Config) { c.UpstreamTimeout = 200 * time.Millisecond },
+			status: 504, method: "POST", change: func(c *Config) { c.UpstreamTimeout = time.Second },
 			respond: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		},
 	} {

@@ -109,8 +109,8 @@ func TestDeadAndSlowService(t *testing.T) {
 	if a.Header.Get("Retry-After") == "" || a.Header.Get("X-Service-Scope") == "" {
 		t.Errorf("headers %v", a.Header)
 	}
-	slow := w.start(t, func(c *Config) { c.UpstreamTimeout = 100 * time.Millisecond })
-	w.service.set(func(f *fakeService) { f.delay = 400 * time.Millisecond })
+	slow := w.start(t, func(c *Config) { c.UpstreamTimeout = time.Second }) // a loaded machine connects within it
+	w.service.set(func(f *fakeService) { f.delay = 3 * time.Second })
 	handled, _ := w.service.calls()
 	want(t, slow.send(t, "POST", customers, ada, bearer(w.identity.newKey())), 504, "upstream_timeout")
 	want(t, slow.send(t, "GET", oneCu, "", bearer(w.identity.newKey())), 504, "upstream_timeout")
