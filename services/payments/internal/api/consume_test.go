@@ -351,11 +351,16 @@ func TestAnIntentThatReopensDuringACancellation(t *testing.T) {
 	}
 }
 
-// TestABookingEndsWithoutAnIntentThatWaits checks that a booking stays due if one of its intents has to be processed from the moment
-// at which it ends.
-func TestABookingEndsWithoutAnIntentThatWaits(t *testing.T) {
+// TestABookingWithAWaitingIntentStaysDue checks that a booking stays due if one of its intents has to be processed from the moment
+// at which a worker ends the booking.
+func TestABookingWithAWaitingIntentStaysDue(t *testing.T) {
 	t.Parallel()
-	for state, list := range map[domain.Status]store.DueBookings{domain.RequiresPaymentMethod: store.Cancellations, domain.Succeeded: store.Settlements} {
+	for state, due := range map[domain.Status]struct {
+		list store.DueBookings
+		put  func(context.Context, pg.Tx, domain.BookingID, time.Time) error
+	}{
+		domain.RequiresPaymentMethod: {store.Cancellations, store.PutReopened}, domain.Succeeded: {store.Settlements, store.PutSettlement},
+	} {
 		t.Run(string(state), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
@@ -363,10 +368,10 @@ func TestABookingEndsWithoutAnIntentThatWaits(t *testing.T) {
 			b := w.bookings.Add(ctx, "pending", 100, 100, "USD")
 			w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, b.ID)).is(201)
 			w.Exec(`update payment_intents set status = 'processing'`)
-			put := func(ctx context.Context, tx pg.Tx) error { return list.Put(ctx, tx, b.ID, w.now()) }
+			put := func(ctx context.Context, tx pg.Tx) error { return due.put(ctx, tx, b.ID, w.now()) }
 			end := func() (ended bool) {
 				if err := w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-					ended, err = list.End(ctx, tx, b.ID)
+					ended, err = due.list.End(ctx, tx, b.ID)
 					return err
 				}); err != nil {
 					t.Error(err)

@@ -176,7 +176,7 @@ func TestARepairDuringAComparisonCounts(t *testing.T) {
 			if n := w.Count(`select count(*) from (` + store.Comparing + `) a`); n != 1 {
 				t.Errorf("%d accounts are to be compared after the repair", n)
 			}
-			seen, when = nil, ""
+			seen, when = nil, "" // no further repair
 			w.reconcile(l)
 			if n := w.Count(`select count(*) from (` + store.Comparing + `) a`); n != 0 || seen[0] != domain.StageEvents {
 				t.Errorf("%d accounts are to be compared, after %v", n, seen)

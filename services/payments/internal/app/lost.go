@@ -71,7 +71,7 @@ func (a *Canceler) step(ctx context.Context, booking domain.BookingID) error {
 	return errors.Join(err, saved)
 }
 
-// endStep ends a booking after a step without an error that has left no intent. Otherwise, the booking is due again later.
+// endStep ends a booking if the step had no error and no intent is left. Otherwise, the booking is due again later.
 func (a *Intents) endStep(ctx context.Context, list store.DueBookings, booking domain.BookingID, tries int, err error) error {
 	return a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		if err == nil {

@@ -179,7 +179,7 @@ type Reconciliation struct {
 	EventsSeen   int        // events in this run about intents of this platform that were received
 	EventsMissed int        // events in this run that were not received
 	OpenedAt     *time.Time // start of the last run that compared open objects
-	Until        time.Time  // end of the lease, in microseconds; another value in the database means that the lease was lost
+	Until        time.Time  // end of the lease as stored; if the stored one has changed, the lease was lost
 }
 
 // FirstStage is the stage in which a run begins.

@@ -35,6 +35,17 @@ func PutLost(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.Time) er
 	return nil
 }
 
+// PutReopened writes a canceled or expired booking with an intent that has just become open again.
+func PutReopened(ctx context.Context, tx pg.Tx, id domain.BookingID, now time.Time) error {
+	_, err := tx.Exec(ctx, `
+		insert into lost_bookings as l (tenant_id, livemode, booking_id, due_at) values (@tenant, @live, @id, @now)
+		on conflict (tenant_id, livemode, booking_id) do update set due_at = least(l.due_at, excluded.due_at)`, pg.Args{"id": id, "now": now})
+	if err != nil {
+		return fmt.Errorf("note lost booking: %w", err)
+	}
+	return nil
+}
+
 // LostBooking is a booking whose open intents must be canceled.
 type LostBooking struct {
 	operation.Owner

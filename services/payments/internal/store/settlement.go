@@ -60,55 +60,6 @@ func PutSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, now time.
 	return nil
 }
 
-// DueBookings is a table of bookings that a worker must process.
-type DueBookings struct {
-	table string
-	left  string // the condition for an intent that has to be processed
-}
-
-// The tables of bookings that a worker must process.
-var (
-	Settlements   = DueBookings{"booking_settlements", unsettled}
-	Cancellations = DueBookings{"lost_bookings", openIntents}
-)
-
-// oneBooking is the condition for the row of a booking.
-const oneBooking = `b.tenant_id = @tenant and b.livemode = @live and b.booking_id = @id`
-
-// Put writes that a booking is due.
-func (d DueBookings) Put(ctx context.Context, tx pg.Tx, id domain.BookingID, now time.Time) error {
-	_, err := tx.Exec(ctx, `insert into `+d.table+` as b (tenant_id, livemode, booking_id, due_at) values (@tenant, @live, @id, @now)
-		on conflict (tenant_id, livemode, booking_id) do update set due_at = least(b.due_at, excluded.due_at)`, pg.Args{"id": id, "now": now})
-	if err != nil {
-		return fmt.Errorf("note in %s: %w", d.table, err)
-	}
-	return nil
-}
-
-// Postpone writes when to retry a booking.
-func (d DueBookings) Postpone(ctx context.Context, tx pg.Tx, id domain.BookingID, due time.Time) error {
-	_, err := tx.Exec(ctx, `update `+d.table+` b set due_at = @due where `+oneBooking, pg.Args{"id": id, "due": due})
-	if err != nil {
-		return fmt.Errorf("postpone in %s: %w", d.table, err)
-	}
-	return nil
-}
-
-// End deletes a booking that has nothing left to process. It returns false if an intent is left. It locks the row first, so an
-// intent that must be processed from now on is either seen, or adds the booking again afterwards.
-func (d DueBookings) End(ctx context.Context, tx pg.Tx, id domain.BookingID) (ended bool, err error) {
-	args := pg.Args{"id": id}
-	if _, err := tx.Exec(ctx, `select from `+d.table+` b where `+oneBooking+` for update`, args); err != nil {
-		return false, fmt.Errorf("lock in %s: %w", d.table, err)
-	}
-	tag, err := tx.Exec(ctx, `delete from `+d.table+` b where `+oneBooking+` and not exists (
-		select from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @id and `+d.left+`)`, args)
-	if err != nil {
-		return false, fmt.Errorf("end in %s: %w", d.table, err)
-	}
-	return tag.RowsAffected() > 0, nil
-}
-
 // SettlementsDue returns up to limit bookings that must be settled, of all tenants and modes, oldest first. It skips the owners in
 // except. tx has the worker role.
 func SettlementsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Owner, limit int) ([]LostBooking, error) {
