@@ -104,7 +104,9 @@ func TestDeadNodeOfAClusterFailsFast(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	writesAndReads(t, openTo(t, u, redisx.Access{}))
-	waitUntilReachable(t, c)
+	for i := range 50 { // so that c has connections to all nodes
+		waitUntilSucceeds(t, func() error { return c.Get(t.Context(), fmt.Sprintf("k:{%d}", i)).Err() })
+	}
 	kill()
 	failed := 0
 	for i := range 50 {

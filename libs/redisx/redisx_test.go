@@ -130,11 +130,17 @@ func TestHungRedisFailsFastAndComesBack(t *testing.T) {
 	waitUntilReachable(t, c)
 }
 
-// waitUntilReachable waits until a command succeeds: on a busy machine one may take longer than the client's time-out.
+// waitUntilReachable waits until a command succeeds.
 func waitUntilReachable(t *testing.T, c redis.UniversalClient) {
 	t.Helper()
+	waitUntilSucceeds(t, func() error { return c.Ping(t.Context()).Err() })
+}
+
+// waitUntilSucceeds repeats a command of a Redis that is running: on a busy machine it can take longer than the client's time-out.
+func waitUntilSucceeds(t *testing.T, command func() error) {
+	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; {
-		err := c.Ping(t.Context()).Err()
+		err := command()
 		if err == nil {
 			return
 		}
