@@ -257,7 +257,7 @@ func TestDeadlockIsRetried(t *testing.T) {
 	}
 }
 
-// A transaction that always conflicts with others ends with the last error.
+// A transaction is repeated only after a conflict, at most three times, and only the last attempt writes.
 func TestConflictsAreRetriedThreeTimes(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, notes), pgtest.Ctx(t, caller.Test)

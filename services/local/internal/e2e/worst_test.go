@@ -31,8 +31,8 @@ type reading struct {
 	limit     int // MiB: the chart's limit of these processes
 }
 
-// downloading waits longer than the gateway lets a download take, which is more than five minutes.
-var downloading = &http.Client{Timeout: 6 * time.Minute, Transport: httpClient.Transport}
+// downloadClient waits longer than the longest download that the gateway allows, which takes more than five minutes.
+var downloadClient = &http.Client{Timeout: 6 * time.Minute, Transport: httpClient.Transport}
 
 // request requests one of the URLs and reads the complete response. It logs why there is none.
 func (l reading) request(t *testing.T, n int) (status int, took time.Duration) {
@@ -47,7 +47,7 @@ func (l reading) request(t *testing.T, n int) (status int, took time.Duration) {
 	}
 	req.Header = l.header.Clone()
 	began := time.Now()
-	res, err := downloading.Do(req)
+	res, err := downloadClient.Do(req)
 	if err == nil {
 		defer func() { _ = res.Body.Close() }()
 		_, err = io.Copy(io.Discard, res.Body)
