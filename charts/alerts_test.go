@@ -29,10 +29,10 @@ func rules(t *testing.T, args ...string) map[string]any {
 
 // promtool checks the chart's rules and runs tests of them, without the objectives or with nothing else, because each case evaluates
 // all rules.
-func promtool(t *testing.T, objectives bool, tests []byte) {
+func promtool(t *testing.T, objectives bool, tests []byte, args ...string) {
 	t.Helper()
 	program, dir := tool(t, "PROMTOOL"), t.TempDir()
-	groups := slices.DeleteFunc(list(rules(t)["groups"]), func(group any) bool { return (at(group, "name") == "holdfast-slo") != objectives })
+	groups := slices.DeleteFunc(list(rules(t, args...)["groups"]), func(group any) bool { return (at(group, "name") == "holdfast-slo") != objectives })
 	text, err := yaml.Marshal(map[string]any{"groups": groups})
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +95,18 @@ func TestAlertsOfOneRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	promtool(t, false, text)
+}
+
+// overridden are the arguments with which the names of the chart's objects, and the label release, differ from the release's name.
+var overridden = []string{"--set", "fullnameOverride=booking"}
+
+// override replaces the release in tests of rules.
+var override = strings.NewReplacer(`release="holdfast"`, `release="booking"`, "release: holdfast", "release: booking", `cronjob="holdfast-`, `cronjob="booking-`, "cronjob: holdfast-", "cronjob: booking-", "of holdfast-", "of booking-", "CronJob holdfast-", "CronJob booking-")
+
+// TestAlertsWithOverriddenName runs the same cases with fullnameOverride.
+func TestAlertsWithOverriddenName(t *testing.T) {
+	t.Parallel()
+	promtool(t, false, []byte(override.Replace(string(alertCases(t)))), overridden...)
 }
 
 // unique returns the series without those whose name an earlier one has.

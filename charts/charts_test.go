@@ -42,7 +42,13 @@ func render(t *testing.T, args ...string) (string, error) {
 // renderChart renders a copy of the chart.
 func renderChart(t *testing.T, folder string, args ...string) (string, error) {
 	t.Helper()
-	cmd := exec.Command(tool(t, "HELM"), append([]string{"template", "holdfast", ".", "--namespace", "holdfast", "--kube-version", "1.30.0"}, args...)...)
+	return renderRelease(t, folder, "holdfast", "holdfast", args...)
+}
+
+// renderRelease renders a copy of the chart as a release of a name in a namespace.
+func renderRelease(t *testing.T, folder, release, namespace string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.Command(tool(t, "HELM"), append([]string{"template", release, ".", "--namespace", namespace, "--kube-version", "1.30.0"}, args...)...)
 	cmd.Dir = folder
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said

@@ -92,6 +92,18 @@ func counters(phases []phase) (all, bad string) {
 // silent below it, after the recovery, and for a handful of bad events.
 func TestObjectives(t *testing.T) {
 	t.Parallel()
+	promtool(t, true, objectiveCases(t))
+}
+
+// TestObjectivesWithOverriddenName runs the same cases with fullnameOverride.
+func TestObjectivesWithOverriddenName(t *testing.T) {
+	t.Parallel()
+	promtool(t, true, []byte(override.Replace(string(objectiveCases(t)))), overridden...)
+}
+
+// objectiveCases returns the tests of the objectives.
+func objectiveCases(t *testing.T) []byte {
+	t.Helper()
 	const minutes, busy, quiet = 60, 6000, 1
 	cases := []struct {
 		name string
@@ -138,7 +150,7 @@ func TestObjectives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	promtool(t, true, text)
+	return text
 }
 
 // TestEachObjectiveIsTested compares the objectives of the chart with those of the test.

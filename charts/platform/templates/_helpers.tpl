@@ -3,8 +3,9 @@
 {{- .Values.fullnameOverride | default .Release.Name | trunc 53 | trimSuffix "-" -}}
 {{- end }}
 
+{{/* toYaml quotes a name that YAML reads as another type, such as 2024 or true. */}}
 {{- define "platform.labels" -}}
-app.kubernetes.io/instance: {{ include "platform.release" . }}
+app.kubernetes.io/instance: {{ include "platform.release" . | toYaml }}
 app.kubernetes.io/part-of: holdfast
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
@@ -20,8 +21,8 @@ precedence.
 {{- $own := .own | default dict -}}
 {{- $labels := merge dict .labels ($kind.labels | default dict) ($own.labels | default dict) ($all.labels | default dict) -}}
 {{- $annotations := merge dict ($kind.annotations | default dict) ($own.annotations | default dict) ($all.annotations | default dict) (.annotations | default dict) -}}
-name: {{ .name }}
-namespace: {{ .namespace }}
+name: {{ toYaml .name }}
+namespace: {{ toYaml .namespace }}
 labels: {{- toYaml $labels | nindent 2 }}
 {{- with $annotations }}
 annotations: {{- toYaml . | nindent 2 }}

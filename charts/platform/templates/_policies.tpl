@@ -5,7 +5,7 @@ app.kubernetes.io/component: {{ .name }}
 {{- else -}}
 app.kubernetes.io/name: {{ .name }}
 {{- end }}
-app.kubernetes.io/instance: {{ .release }}
+app.kubernetes.io/instance: {{ toYaml .release }}
 {{- end }}
 
 {{/* The allowed connections as a JSON list of {from, to}: those that files/services.yaml implies, and additional edges. */}}
