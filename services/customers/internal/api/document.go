@@ -28,25 +28,13 @@ func (a *API) getInvoicePdf(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	served, err := a.servedDay(ctx, v)
+	served, err := a.Invoices.Served(ctx, v)
 	if err != nil {
 		return err
 	}
 	return a.print(c, v.CustomerID, func(customer *domain.Customer, info domain.Invoicing, zone *time.Location) view.Document {
 		return view.PrintedInvoice(v, customer, info, zone, served)
 	})
-}
-
-// servedDay returns the day of the service that an invoice charges: that of its quote. It returns nil without a quote.
-func (a *API) servedDay(ctx context.Context, v domain.Invoice) (*civil.Date, error) {
-	if v.QuoteID.IsZero() {
-		return nil, nil
-	}
-	q, err := store.Quote(ctx, a.DB.Read(ctx), v.QuoteID)
-	if errors.Is(err, domain.ErrQuoteNotFound) {
-		return nil, nil
-	}
-	return q.Day, err
 }
 
 func (a *API) getQuotePdf(c *gin.Context) error {

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -9,9 +10,14 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/pgtest"
 
 	"holdfast.dev/services/customers/internal/api"
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
 )
 
 // pdf reads a document.
@@ -100,5 +106,61 @@ func TestDocumentsThatWaitReadNothing(t *testing.T) {
 	}
 	if got[200] != limit || got[429] != 5 {
 		t.Errorf("responses by status %v, want %d × 200", got, limit)
+	}
+}
+
+// TestServiceDateOfAnInvoice checks that an invoice of a booking has the days of its booking as they were when the invoice was opened,
+// whatever the projection contains, and that a draft shows those of its booking now.
+func TestServiceDateOfAnInvoice(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	customer, err := ids.Parse[ids.CustomerPrefix](w.create(ctx, "").ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	days := func(first, last int) *domain.Days {
+		return &domain.Days{First: civil.Date{Year: 2030, Month: 7, Day: first}, Last: civil.Date{Year: 2030, Month: 7, Day: last}}
+	}
+	b := w.bookings.AddBooking(customer, money.Amount{Minor: 5000, Currency: "USD"})
+	b.Days = days(1, 1)
+	b = w.bookings.ChangeBooking(b)
+	draft := func(kind string) string {
+		return decode[resource](w.do(ctx, "POST", "/invoices", `{"customer_id":"`+customer.String()+`","booking_id":"`+b.ID.String()+`"`+kind+`}`).is(201)).ID
+	}
+	read := func(id string) domain.Invoice {
+		parsed, err := ids.Parse[ids.InvoicePrefix](id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := store.Invoice(ctx, w.DB.App.Read(ctx), parsed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for _, id := range []string{
+		draft(`,"kind":"balance"`), draft(`,"line_items":[{"description":"Damage","quantity":1,"unit_amount":{"amount":100,"currency":"USD"}}]`),
+	} {
+		before := w.do(ctx, "GET", "/invoices/"+id+"/pdf", "").pdf()
+		b.Days = days(8, 10)
+		b = w.bookings.ChangeBooking(b) // moved; its event has not arrived
+		if w.do(ctx, "GET", "/invoices/"+id+"/pdf", "").pdf() == before {
+			t.Error("a draft shows the days before the move")
+		}
+		w.bookings.Before = func(context.Context, string) error { return apperr.ErrUnavailable }
+		w.do(ctx, "POST", "/invoices/"+id+"/open", "").is(503, "unavailable")
+		w.bookings.Before = nil
+		w.do(ctx, "POST", "/invoices/"+id+"/open", "").is(200)
+		b.Days = days(1, 1)
+		b = w.bookings.ChangeBooking(b)
+		if got := read(id).Served; got == nil || *got != *days(8, 10) {
+			t.Errorf("served on %v", got)
+		}
+	}
+	q := w.newQuote(ctx, `"deposit_amount":{"amount":100,"currency":"USD"}`)
+	w.do(ctx, "POST", "/quotes/"+q.ID+"/send", "").is(200)
+	accepted := w.do(ctx, "POST", "/quotes/"+q.ID+"/accept", "").is(200).quote()
+	if got := read(accepted.InvoiceIDs[0]).Served; got == nil || q.LocalDate == nil || got.String() != *q.LocalDate {
+		t.Errorf("the invoice of a quote is served on %v", got)
 	}
 }

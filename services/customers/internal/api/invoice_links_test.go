@@ -108,6 +108,8 @@ func TestInvoiceBooking(t *testing.T) {
 	w.tenants.Fail = apperr.ErrUnavailable
 	w.act(ctx, v, "open").is(503, "unavailable")
 	w.tenants.Fail = nil
+	w.act(ctx, v, "open").is(503, "unavailable") // the days of the booking are not known
+	w.bookings.Before = nil
 	w.act(ctx, v, "open").is(200)
 	w.tenants.Fail = apperr.ErrUnavailable
 	w.act(ctx, v, "open").is(200) // already open

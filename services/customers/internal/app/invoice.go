@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
@@ -180,28 +181,61 @@ func (w *InvoiceWrite) defaults(ctx context.Context, tx pg.Tx, b *domain.Booking
 	return w.taxes.of(ctx, tx, service, domain.PackageID{})
 }
 
-// Invoicing is identity's response about the tenant's invoices, or the error if there is none.
-type Invoicing struct {
+// Opening is the data requested from other services for the opening of an invoice.
+type Opening struct {
 	domain.Invoicing
 
-	unknown error
+	unknown  error // why identity did not return the tenant's details
+	bookings BookingService
+	found    lookup
+	of       domain.BookingID // the booking that found is about
 }
 
 // PrepareOpen requests the tenant's details from identity. Only opening a draft needs them.
-func (a *Invoices) PrepareOpen(ctx context.Context) (info Invoicing, _ error) {
-	info.Invoicing, info.unknown = a.Tenants.Invoicing(ctx)
-	return info, nil
+func (a *Invoices) PrepareOpen(ctx context.Context) (*Opening, error) {
+	info, unknown := a.Tenants.Invoicing(ctx)
+	return &Opening{Invoicing: info, unknown: unknown, bookings: a.Bookings}, nil
+}
+
+// served returns the days of a booking, or nil if there is none. It requests the booking from bookings, because an event about a move
+// may not have arrived yet.
+func (o *Opening) served(id domain.BookingID) (*domain.Days, error) {
+	switch {
+	case id.IsZero():
+		return nil, nil
+	case o.of != id:
+		return nil, &operation.Again{Why: "the days of booking " + id.String() + " are not known", Fetch: func(ctx context.Context) error {
+			o.of, o.found = id, lookUp(ctx, o.bookings, id)
+			return nil
+		}}
+	case o.found.err != nil || o.found.booking == nil:
+		return nil, o.found.err
+	}
+	return o.found.booking.Days, nil
+}
+
+// Served returns the days of the service that an invoice charges: those of its booking when it was opened or, if it is a draft or was
+// opened by an earlier version, those of its booking now. It returns nil if they are not known.
+func (a *Invoices) Served(ctx context.Context, v domain.Invoice) (*domain.Days, error) {
+	if v.Served != nil || v.BookingID.IsZero() {
+		return v.Served, nil
+	}
+	found := lookUp(ctx, a.Bookings, v.BookingID)
+	if found.err != nil || found.booking == nil {
+		return nil, found.err
+	}
+	return found.booking.Days, nil
 }
 
 // Open gives a draft its number and freezes it. Opening an open invoice changes nothing.
-func (a *Invoices) Open(ctx context.Context, tx pg.Tx, id domain.InvoiceID, info Invoicing, match patch.Precondition) (domain.Invoice, error) {
+func (a *Invoices) Open(ctx context.Context, tx pg.Tx, id domain.InvoiceID, info *Opening, match patch.Precondition) (domain.Invoice, error) {
 	var prefix string
 	return a.changeAndAllocate(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
 		prefix = info.NumberPrefix(at)
 		if err := match.Check(current.Version); err != nil {
 			return domain.Invoice{}, err
 		}
-		return opened(ctx, tx, current, at, info.unknown)
+		return info.open(ctx, tx, current, at)
 	}, func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
 		v, err := store.OpenInvoice(ctx, tx, v, prefix)
 		failpoint.Here("open.numbered")
@@ -210,9 +244,9 @@ func (a *Invoices) Open(ctx context.Context, tx pg.Tx, id domain.InvoiceID, info
 	})
 }
 
-// opened returns the invoice after its opening. From then on its total counts as invoiced for its booking. The lock of the booking
+// open returns the invoice after its opening. From then on its total counts as invoiced for its booking. The lock of the booking
 // serializes the opening with a balance that is being created or opened.
-func opened(ctx context.Context, tx pg.Tx, current domain.Invoice, at domain.Place, infoErr error) (domain.Invoice, error) {
+func (o *Opening) open(ctx context.Context, tx pg.Tx, current domain.Invoice, at domain.Place) (domain.Invoice, error) {
 	customer, err := store.Customer(ctx, tx, current.CustomerID)
 	known := &customer
 	if errors.Is(err, domain.ErrCustomerNotFound) {
@@ -225,8 +259,11 @@ func opened(ctx context.Context, tx pg.Tx, current domain.Invoice, at domain.Pla
 	if err != nil || v.Status == current.Status {
 		return v, err
 	}
-	if infoErr != nil {
-		return domain.Invoice{}, infoErr
+	if o.unknown != nil {
+		return domain.Invoice{}, o.unknown
+	}
+	if v.Served, err = o.served(v.BookingID); err != nil {
+		return domain.Invoice{}, err
 	}
 	if v.BookingID.IsZero() {
 		return v, nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 
@@ -25,10 +26,13 @@ func (anyVersion) Check(int64) error { return nil }
 // use runs a use case in a transaction, without a stored response.
 func (w *ledger) use(use func(ctx context.Context, tx pg.Tx) (domain.Invoice, error)) {
 	w.T.Helper()
-	w.in(func(ctx context.Context, tx pg.Tx) error {
+	err := operation.RetryTx(w.ctx, w.DB.App, func(ctx context.Context, tx pg.Tx) error {
 		_, err := use(ctx, tx)
 		return err
 	})
+	if err != nil {
+		w.T.Fatal(err)
+	}
 }
 
 // draft creates a draft invoice of the booking.
@@ -51,7 +55,7 @@ func (w *ledger) draft(total int64) (id domain.InvoiceID) {
 }
 
 func (w *ledger) invoices() *app.Invoices {
-	return &app.Invoices{Tenants: &peerstest.Tenants{Info: domain.Invoicing{Prefix: "INV-"}}, Wake: func() {}, Now: time.Now}
+	return &app.Invoices{Bookings: &peerstest.Bookings{}, Tenants: &peerstest.Tenants{Info: domain.Invoicing{Prefix: "INV-"}}, Wake: func() {}, Now: time.Now}
 }
 
 // TestMoneyBeforeAnInvoice checks that a card deposit from before any invoice is allocated to the next invoice that is opened,

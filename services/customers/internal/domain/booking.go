@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/money"
 )
 
@@ -18,7 +19,19 @@ type Booking struct {
 	Described  bool       // whether ServiceID is known: rows of an earlier version do not have it
 	Status     string
 	Total      money.Amount
+	Days       *Days // nil from the projection, which does not store them
 	Version    int64
+}
+
+// Days are the first and the last day of a booking, in the operator's time zone. They can be the same.
+type Days struct{ First, Last civil.Date }
+
+// String returns a day such as "2030-05-01", or two days such as "2030-05-01 – 2030-05-03".
+func (d Days) String() string {
+	if d.First == d.Last {
+		return d.First.String()
+	}
+	return d.First.String() + " – " + d.Last.String()
 }
 
 // Lost reports whether the booking was canceled or has expired, so that it no longer holds a unit.

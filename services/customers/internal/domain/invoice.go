@@ -42,7 +42,8 @@ type Invoice struct {
 	Credited       int64        // the sum of its credit notes, in the smallest unit
 	CreditedParts  Parts        // the same by sets of taxes
 	Returned       Returned
-	CreditNotes    int // how many it has
+	CreditNotes    int   // how many it has
+	Served         *Days // of its booking when the invoice was opened; nil: not known
 	DueAt          *time.Time
 	Overdue        bool // set by At
 	BillingAddress *string
@@ -185,7 +186,7 @@ func InvoiceOf(id InvoiceID, q InvoiceSource, b Booking) (Invoice, error) {
 	currency := q.Totals.Total.Currency
 	v := Invoice{
 		ID: id, Status: InvoiceDraft, Kind: FullInvoice, CustomerID: q.Customer, LeadID: q.Lead, QuoteID: q.Quote,
-		BookingID: b.ID, BookingStatus: &b.Status, Lines: q.Lines, Totals: q.Totals, Paid: money.Amount{Currency: currency}, Version: 1,
+		BookingID: b.ID, BookingStatus: &b.Status, Served: b.Days, Lines: q.Lines, Totals: q.Totals, Paid: money.Amount{Currency: currency}, Version: 1,
 	}
 	var err error
 	if q.Deposit > 0 {

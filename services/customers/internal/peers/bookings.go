@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/peer"
@@ -114,6 +116,9 @@ func booking(b api.Booking) (domain.Booking, error) {
 		ID: id, Number: b.Number, Status: string(b.Status), Version: b.Version, Described: true,
 		Total: money.Amount{Minor: b.TotalAmount.Amount, Currency: b.TotalAmount.Currency},
 	}
+	if out.Days, err = days(b); err != nil {
+		return domain.Booking{}, fmt.Errorf("days of booking %s: %w", b.Id, err)
+	}
 	if p, err := b.PackageSnapshot.Get(); err == nil {
 		out.Package = p.Name
 	}
@@ -128,6 +133,27 @@ func booking(b api.Booking) (domain.Booking, error) {
 		}
 	}
 	return out, nil
+}
+
+// days returns the days of a booking in its time zone. A booking that ends at midnight does not include the day that begins then.
+func days(b api.Booking) (*domain.Days, error) {
+	first, err := civil.ParseDate(b.EventLocalDate)
+	if err != nil {
+		return nil, err
+	}
+	out := domain.Days{First: first, Last: first}
+	end, err := b.EndsAt.Get()
+	if err != nil { // a whole-day booking
+		return &out, nil
+	}
+	zone, err := civil.Location(b.Timezone)
+	if err != nil {
+		return nil, err
+	}
+	if last := civil.DateOf(end.Add(-time.Nanosecond).In(zone)); first.Before(last) {
+		out.Last = last
+	}
+	return &out, nil
 }
 
 // notFound replaces another service's 404 by the error that this service's use cases check for.

@@ -15,6 +15,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
@@ -161,6 +162,12 @@ func TestActing(t *testing.T) {
 	}
 }
 
+// day returns a day in June 2030.
+func day(n int) *domain.Days {
+	d := civil.Date{Year: 2030, Month: 6, Day: n}
+	return &domain.Days{First: d, Last: d}
+}
+
 // TestCreate checks that the service requests the booking of a quote as itself, on behalf of the caller's tenant and mode.
 func TestCreate(t *testing.T) {
 	t.Parallel()
@@ -184,13 +191,13 @@ func TestCreate(t *testing.T) {
 			httpx.WriteError(w, "https://booking.test", "req_1", apperr.New(apperr.Conflict, "slot_unavailable", "The unit is taken at that time."))
 			return
 		}
-		fmt.Fprintf(w, `{"id":%q,"object":"booking","status":"pending","version":3,"customer_id":%q,"service_id":%q,"total_amount":{"amount":500,"currency":"USD"}}`, booking, customer, service)
+		fmt.Fprintf(w, `{"id":%q,"object":"booking","status":"pending","version":3,"customer_id":%q,"service_id":%q,"event_local_date":"2030-06-01","total_amount":{"amount":500,"currency":"USD"}}`, booking, customer, service)
 	})}
 	usd := func(n int64) money.Amount { return money.Amount{Minor: n, Currency: "USD"} }
 	got, err := bookings.Create(ctx, domain.LinkedBooking{
 		Key: "k", Quote: quote, Lead: lead, Body: []byte(`{"event_date":"2030-06-01"}`), Total: usd(500), Deposit: usd(0), ValidUntil: until,
 	})
-	if err != nil || got != (domain.Booking{ID: booking, CustomerID: customer, ServiceID: service, Described: true, Status: "pending", Total: usd(500), Version: 3}) {
+	if err != nil || !reflect.DeepEqual(got, domain.Booking{ID: booking, CustomerID: customer, ServiceID: service, Described: true, Status: "pending", Total: usd(500), Days: day(1), Version: 3}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	_, err = bookings.Create(ctx, domain.LinkedBooking{Key: "k", Lead: lead, Body: []byte(`{"event_date":"2030-06-01"}`), ValidUntil: until})
@@ -219,7 +226,7 @@ func TestLookups(t *testing.T) {
 		}
 		switch r.Method + " " + strings.TrimPrefix(r.URL.Path, "/internal/v1") {
 		case "GET /bookings/" + booking.String():
-			fmt.Fprintf(w, `{"id":%q,"status":"cancelled","version":2,"customer_id":null,"total_amount":{"amount":0,"currency":"JPY"}}`, booking)
+			fmt.Fprintf(w, `{"id":%q,"status":"cancelled","version":2,"customer_id":null,"event_local_date":"2030-06-02","total_amount":{"amount":0,"currency":"JPY"}}`, booking)
 		case "GET /catalogue/" + unit.String():
 			fmt.Fprintf(w, `{"id":%q,"version":4}`, unit) // of the previous version
 		case "GET /catalogue/" + pack.String():
@@ -240,7 +247,7 @@ func TestLookups(t *testing.T) {
 			httpx.WriteError(w, "https://booking.test", "req_1", apperr.New(apperr.NotFound, "unit_not_found", "Unit not found."))
 		}
 	})}
-	if got, err := bookings.Booking(ctx, booking); err != nil || got != (domain.Booking{ID: booking, Described: true, Status: "cancelled", Version: 2, Total: money.Amount{Currency: "JPY"}}) {
+	if got, err := bookings.Booking(ctx, booking); err != nil || !reflect.DeepEqual(got, domain.Booking{ID: booking, Described: true, Status: "cancelled", Version: 2, Total: money.Amount{Currency: "JPY"}, Days: day(2)}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := bookings.Booking(ctx, ids.New[ids.BookingPrefix]()); !errors.Is(err, domain.ErrBookingNotFound) {
@@ -319,5 +326,25 @@ func TestPagesOfAnExport(t *testing.T) {
 	var e *apperr.Error
 	if !errors.As(err, &e) || e.Kind != apperr.Timeout {
 		t.Errorf("a time-out is %v", err)
+	}
+}
+
+// TestDaysOfABooking checks that the days of a booking are those in its time zone, and that an end at midnight does not add a day.
+func TestDaysOfABooking(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ end, want string }{
+		{`null`, "2030-07-01"},
+		{`"2030-07-02T03:00:00Z"`, "2030-07-01"}, // 23:00
+		{`"2030-07-02T04:00:00Z"`, "2030-07-01"}, // midnight
+		{`"2030-07-02T04:00:01Z"`, "2030-07-01 – 2030-07-02"},
+		{`"2030-07-08T16:00:00Z"`, "2030-07-01 – 2030-07-08"},
+	} {
+		bookings := &peers.Bookings{Client: other(t, "bookings", func(w http.ResponseWriter, _ *http.Request, _ caller.Caller) {
+			_, _ = fmt.Fprintf(w, `{"id":%q,"event_local_date":"2030-07-01","timezone":"America/New_York","ends_at":%s}`, ids.New[ids.BookingPrefix](), tc.end)
+		})}
+		b, err := bookings.Booking(pgtest.Ctx(t, caller.Test), ids.New[ids.BookingPrefix]())
+		if err != nil || b.Days == nil || b.Days.String() != tc.want {
+			t.Errorf("end %s: %v, %v, want %s", tc.end, b.Days, err, tc.want)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/pg"
 
@@ -22,7 +23,7 @@ import (
 const invoiceColumns = `v.id, v.number, v.status, v.kind, v.customer_id, v.lead_id, v.quote_id, v.booking_id, v.lines, v.pricing, v.currency,
 	v.subtotal, v.discount, v.tax, v.total, v.paid, v.credited, v.returned, v.returned_card, v.credit_notes, v.credited_parts, v.parts,
 	v.due_at, v.billing_address, v.billing, v.notes, v.metadata, v.version,
-	v.created_at, v.updated_at, v.opened_at, v.paid_at, v.voided_at,
+	v.created_at, v.updated_at, v.opened_at, v.paid_at, v.voided_at, v.served_from, v.served_to,
 	(select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = v.booking_id) as booking_status,
 	(select json_agg(json_build_object('id', p.id, 'amount', p.amount, 'method', p.method, 'source', p.source, 'paid_at', p.paid_at,
 			'reference', p.reference, 'reversed_at', p.reversed_at, 'charge', p.charge_id, 'part', p.charge_part, 'refunded', p.refunded,
@@ -53,16 +54,20 @@ func scanInvoice(row pgx.CollectableRow) (domain.Invoice, error) {
 	var v domain.Invoice
 	var lines, pricing, billing, payments, credited, parts []byte
 	var currency string
+	var from, to *civil.Date
 	err := row.Scan(&v.ID, &v.Number, &v.Status, &v.Kind, &v.CustomerID, &v.LeadID, &v.QuoteID, &v.BookingID, &lines, &pricing, &currency,
 		&v.Subtotal.Minor, &v.Discount.Minor, &v.Tax.Minor, &v.Total.Minor, &v.Paid.Minor, &v.Credited, &v.Returned.All, &v.Returned.Card,
 		&v.CreditNotes, &credited, &parts, &v.DueAt, &v.BillingAddress, &billing,
-		&v.Notes, &v.Metadata, &v.Version, &v.CreatedAt, &v.UpdatedAt, &v.OpenedAt, &v.PaidAt, &v.VoidedAt,
+		&v.Notes, &v.Metadata, &v.Version, &v.CreatedAt, &v.UpdatedAt, &v.OpenedAt, &v.PaidAt, &v.VoidedAt, &from, &to,
 		&v.BookingStatus, &payments)
 	if err != nil {
 		return domain.Invoice{}, fmt.Errorf("scan invoice: %w", err)
 	}
 	for _, a := range []*money.Amount{&v.Subtotal, &v.Discount, &v.Tax, &v.Total, &v.Paid} {
 		a.Currency = currency
+	}
+	if from != nil && to != nil {
+		v.Served = &domain.Days{First: *from, Last: *to}
 	}
 	var stored []storedPayment
 	v.Lines, err = decodePrice(lines, pricing, &v.Totals)
@@ -168,14 +173,19 @@ func invoiceArgs(v domain.Invoice, prefix string) (pg.Args, error) {
 	if err = errors.Join(failed, err); err != nil {
 		return nil, err
 	}
-	return pg.Args{
+	args := pg.Args{
 		"id": v.ID, "prefix": prefix, "status": v.Status, "kind": v.Kind, "customer": v.CustomerID, "lead": v.LeadID, "quote": v.QuoteID,
 		"booking": v.BookingID, "lines": string(lines), "pricing": string(pricing), "currency": v.Total.Currency, "subtotal": v.Subtotal.Minor,
 		"discount": v.Discount.Minor, "tax": v.Tax.Minor, "total": v.Total.Minor, "paid": v.Paid.Minor, "due_at": v.DueAt,
 		"address": v.BillingAddress, "billing": pg.JSONText(billing), "notes": v.Notes, "metadata": pg.JSONText(v.Metadata),
 		"opened_at": v.OpenedAt, "paid_at": v.PaidAt, "voided_at": v.VoidedAt, "credited": v.Credited, "returned": v.Returned.All,
 		"returned_card": v.Returned.Card, "credit_notes": v.CreditNotes, "credited_parts": credited, "parts": parts,
-	}, nil
+		"served_from": nil, "served_to": nil,
+	}
+	if v.Served != nil {
+		args["served_from"], args["served_to"] = v.Served.First.UTC(), v.Served.Last.UTC()
+	}
+	return args, nil
 }
 
 // jsonParts returns parts as a parameter of a json column; nil becomes null.
@@ -212,10 +222,10 @@ func insertInvoice(ctx context.Context, tx pg.Tx, counter string, v domain.Invoi
 	b.Queue(counter+`, stamp as materialized (select clock_timestamp() as at)
 		insert into invoices as v (tenant_id, livemode, id, seq, number, status, kind, customer_id, lead_id, quote_id, booking_id, lines, pricing,
 			currency, subtotal, discount, tax, total, paid, parts, due_at, billing_address, billing, notes, metadata, opened_at, paid_at,
-			voided_at, created_at, updated_at)
+			voided_at, served_from, served_to, created_at, updated_at)
 		select @tenant, @live, @id, counter.seq, `+numbered+`, @status, @kind, @customer, @lead::uuid, @quote::uuid, @booking::uuid, @lines, @pricing,
 			@currency, @subtotal, @discount, @tax, @total, @paid, @parts, @due_at::timestamptz, @address, @billing, @notes, @metadata,
-			@opened_at::timestamptz, @paid_at::timestamptz, @voided_at::timestamptz, at, at from stamp, counter
+			@opened_at::timestamptz, @paid_at::timestamptz, @voided_at::timestamptz, @served_from::date, @served_to::date, at, at from stamp, counter
 		returning v.number, v.version, v.created_at, v.updated_at`, args)
 	invoiceMetadata.QueueInsert(b, v.ID, v.Metadata)
 	return stampedInvoice(ctx, tx, b, counter, v)
@@ -287,7 +297,7 @@ func updateInvoice(ctx context.Context, tx pg.Tx, after *pgx.Batch, counter stri
 			discount = @discount, tax = @tax, total = @total, paid = @paid, credited = @credited, returned = @returned,
 			returned_card = @returned_card, credit_notes = @credit_notes, credited_parts = @credited_parts, parts = @parts, due_at = @due_at, billing_address = @address,
 			billing = @billing, notes = @notes, metadata = @metadata, opened_at = @opened_at, paid_at = @paid_at,
-			voided_at = @voided_at, version = v.version + 1, updated_at = clock_timestamp()
+			voided_at = @voided_at, served_from = @served_from, served_to = @served_to, version = v.version + 1, updated_at = clock_timestamp()
 		from counter where v.tenant_id = @tenant and v.livemode = @live and v.id = @id
 		returning v.number, v.version, v.created_at, v.updated_at`, args)
 	invoiceMetadata.QueueDelete(b, v.ID)

@@ -10,8 +10,8 @@ import (
 )
 
 // PrintedInvoice returns an invoice as it is printed, in the operator's time zone. A draft has no recipient yet, so it is addressed
-// to the customer. A nil customer was erased. served is the day of the service, or nil if it is not known.
-func PrintedInvoice(v domain.Invoice, customer *domain.Customer, info domain.Invoicing, zone *time.Location, served *civil.Date) Document {
+// to the customer. A nil customer was erased. served contains the days of the service, or is nil if they are not known.
+func PrintedInvoice(v domain.Invoice, customer *domain.Customer, info domain.Invoicing, zone *time.Location, served *domain.Days) Document {
 	d := Document{
 		Title: "Invoice", Number: "Draft", Issued: v.CreatedAt, Operator: info, Country: info.Country,
 		Lines: v.Lines, Currency: v.Total.Currency, Totals: v.Totals,

@@ -3,6 +3,7 @@ package peerstest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
 
@@ -60,7 +62,7 @@ func (f *Bookings) Create(ctx context.Context, in domain.LinkedBooking) (out dom
 			out = f.bookings[b.ID] // in its current state
 			return nil
 		}
-		out = domain.Booking{ID: ids.New[ids.BookingPrefix](), Described: true, Status: "pending", Total: in.Total, Version: 1}
+		out = domain.Booking{ID: ids.New[ids.BookingPrefix](), Described: true, Status: "pending", Total: in.Total, Days: day(in.Body), Version: 1}
 		if f.created == nil {
 			f.created = map[string]domain.Booking{}
 		}
@@ -69,6 +71,19 @@ func (f *Bookings) Create(ctx context.Context, in domain.LinkedBooking) (out dom
 		return nil
 	})
 	return out, err
+}
+
+// day returns the day of a booking by its body. It returns nil for a point in time.
+func day(body []byte) *domain.Days {
+	var in struct {
+		EventDate string `json:"event_date"`
+	}
+	_ = json.Unmarshal(body, &in)
+	d, err := civil.ParseDate(in.EventDate)
+	if err != nil {
+		return nil
+	}
+	return &domain.Days{First: d, Last: d}
 }
 
 // Booking implements app.BookingService.
