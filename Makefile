@@ -92,7 +92,7 @@ test-full: ## run all tests with many more rounds and rows
 drill: build ## run the recovery drill of docs/operations/back-up.md: kill everything under load, restore to moments, repair, and check
 	@DRILL=full $(GO) test -C services/local -vet=off -count=1 -v -timeout 40m ./internal/e2e -run TestRecoveryDrill
 
-lint: $(GOLANGCI) ## lint the code, the contract, the event definitions, the texts, and the commit messages
+lint: build $(GOLANGCI) ## lint the code, the contract, the event definitions, the texts, what the documentation names, and the commit messages
 	@.ci/lint $(GOLANGCI) $(MODULES)
 
 $(GOLANGCI):
