@@ -3532,7 +3532,7 @@ type WebhookEndpointUpdate struct {
 	// Status `disabled` stops sending and fails the pending deliveries. `enabled` resumes sending and resets the count of failures.
 	Status *WebhookEndpointStatus `json:"status,omitempty"`
 
-	// Headers Your own headers, which each request to the endpoint contains: at most 10 names of 1 to 64 characters. Responses contain the names with null instead of the values. Names that the platform uses or that control the connection are refused: `Host`, `User-Agent`, `Content-*`, `Service-*`, `Webhook-*`, `Connection`, `Keep-Alive`, `Proxy-*`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade` and `Expect`. Case is ignored. They replace all existing headers; `{}` or null removes them.
+	// Headers Your own headers, which each request to the endpoint contains: at most 10 names of 1 to 64 characters. Responses contain the names with null instead of the values. Names that the platform uses or that control the connection are refused: `Host`, `User-Agent`, `Content-*`, `Service-*`, `Webhook-*`, `Connection`, `Keep-Alive`, `Proxy-*`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade` and `Expect`. Case is ignored. They replace all existing headers; `{}` or null removes them. Required if you move `url` to another origin (scheme, host or port) while the endpoint has headers.
 	Headers nullable.Nullable[WebhookHeaders] `json:"headers,omitempty"`
 }
 

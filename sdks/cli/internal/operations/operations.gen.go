@@ -1479,7 +1479,7 @@ var Resources = []Resource{
 				{Name: "max_in_flight", Type: "integer", Description: "Maximum number of concurrent deliveries, 1 to 100."},
 				{Name: "max_per_second", Type: "integer", Description: "Maximum number of deliveries started per second, 1 to 5,000."},
 				{Name: "status", Type: "string", Values: []string{"enabled", "disabled"}, Description: "`disabled` stops sending and fails the pending deliveries. `enabled` resumes sending and resets the count of failures."},
-				{Name: "headers", Type: "string", Map: true, Nullable: true, Description: "Your own headers, which each request to the endpoint contains: at most 10 names of 1 to 64 characters. Responses contain the names with null instead of the values. Names that the platform uses or that control the connection are refused: `Host`, `User-Agent`, `Content-*`, `Service-*`, `Webhook-*`, `Connection`, `Keep-Alive`, `Proxy-*`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade` and `Expect`. Case is ignored. They replace all existing headers; `{}` or null removes them."},
+				{Name: "headers", Type: "string", Map: true, Nullable: true, Description: "Your own headers, which each request to the endpoint contains: at most 10 names of 1 to 64 characters. Responses contain the names with null instead of the values. Names that the platform uses or that control the connection are refused: `Host`, `User-Agent`, `Content-*`, `Service-*`, `Webhook-*`, `Connection`, `Keep-Alive`, `Proxy-*`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade` and `Expect`. Case is ignored. They replace all existing headers; `{}` or null removes them. Required if you move `url` to another origin (scheme, host or port) while the endpoint has headers."},
 			},
 		},
 		{

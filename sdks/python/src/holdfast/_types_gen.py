@@ -4646,7 +4646,7 @@ class WebhookEndpointUpdate(TypedDict):
     """
     headers: NotRequired[WebhookHeaders]
     """
-    Your own headers, which each request to the endpoint contains: at most 10 names of 1 to 64 characters. Responses contain the names with null instead of the values. Names that the platform uses or that control the connection are refused: `Host`, `User-Agent`, `Content-*`, `Service-*`, `Webhook-*`, `Connection`, `Keep-Alive`, `Proxy-*`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade` and `Expect`. Case is ignored. They replace all existing headers; `{}` or null removes them.
+    Your own headers, which each request to the endpoint contains: at most 10 names of 1 to 64 characters. Responses contain the names with null instead of the values. Names that the platform uses or that control the connection are refused: `Host`, `User-Agent`, `Content-*`, `Service-*`, `Webhook-*`, `Connection`, `Keep-Alive`, `Proxy-*`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade` and `Expect`. Case is ignored. They replace all existing headers; `{}` or null removes them. Required if you move `url` to another origin (scheme, host or port) while the endpoint has headers.
     """
 
 

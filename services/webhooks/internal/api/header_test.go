@@ -65,6 +65,39 @@ func TestEndpointHeaders(t *testing.T) {
 	}
 }
 
+// TestHeadersDoNotMoveToAnotherOrigin checks that an update that moves an endpoint with headers to another origin must send the headers.
+func TestHeadersDoNotMoveToAnotherOrigin(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.ctx()
+	created := func(url, headers string) string {
+		t.Helper()
+		body := `{"url":"` + url + `","event_types":["*"]` + headers + `}`
+		return "/webhook-endpoints/" + w.do(ctx, "POST", "/webhook-endpoints", body).is(201).str("id")
+	}
+	const with = `,"headers":{"Authorization":"Bearer top-secret"}`
+	for _, moved := range []string{
+		"https://example.net/hook", "http://example.com/hook", "https://example.com:8443/hook", "https://www.example.com/hook",
+		"https://example.com.example.net/hook",
+	} {
+		path := created("https://example.com/hook", with)
+		w.do(ctx, "PATCH", path, `{"url":"`+moved+`"}`).is(422, "invalid_request", "headers")
+		w.do(ctx, "PATCH", path, `{"url":"`+moved+`","description":"x","status":"disabled"}`).is(422, "invalid_request", "headers")
+		if got := w.do(ctx, "GET", path, "").is(200).str("url"); got != "https://example.com/hook" {
+			t.Errorf("the URL is %s", got)
+		}
+		w.do(ctx, "PATCH", path, `{"url":"`+moved+`","headers":{"Authorization":"Bearer other"}}`).is(200)
+		w.do(ctx, "PATCH", path, `{"url":"https://example.com/hook","headers":null}`).is(200)
+		w.do(ctx, "PATCH", path, `{"url":"`+moved+`"}`).is(200) // it has no headers anymore
+	}
+	for _, same := range []string{
+		"https://example.com/hook", "https://example.com/other?a=b", "https://example.com:443/hook", "https://EXAMPLE.com/hook",
+	} {
+		w.do(ctx, "PATCH", created("https://example.com/hook", with), `{"url":"`+same+`"}`).is(200)
+	}
+	w.do(ctx, "PATCH", created("https://example.com/hook", ""), `{"url":"https://example.net/hook"}`).is(200)
+}
+
 // TestHeadersAreRefused checks the limits of headers, on create and on update.
 func TestHeadersAreRefused(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,10 @@ package domain
 
 import (
 	"fmt"
+	"net"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"holdfast.dev/libs/apperr"
@@ -118,8 +121,9 @@ func (p EndpointPatch) Discloses(before Endpoint) []string {
 	return slices.Concat(before.EventTypes, after.EventTypes)
 }
 
-// Apply returns the endpoint with the given fields, or the error of Check.
+// Apply returns the endpoint with the given fields, or the error of Check and of the headers that a new URL requires.
 func (e Endpoint) Apply(p EndpointPatch) (Endpoint, error) {
+	kept := e.keepsHeaders(p)
 	p.URL.Set(&e.URL)
 	p.Description.SetNullable(&e.Description)
 	p.EventTypes.Set(&e.EventTypes)
@@ -131,7 +135,37 @@ func (e Endpoint) Apply(p EndpointPatch) (Endpoint, error) {
 	if status := p.Status.Pointer(); status != nil {
 		e = e.SwitchedTo(*status)
 	}
-	return e, p.Check()
+	return e, apperr.Join(kept, p.Check())
+}
+
+// keepsHeaders returns an error if the patch moves the endpoint to another origin and keeps its headers. Otherwise, a caller that can
+// update the endpoint could send the values, which no response contains, to a server of its own.
+func (e Endpoint) keepsHeaders(p EndpointPatch) error {
+	moved := p.URL.Pointer()
+	if moved == nil || len(e.HeaderNames) == 0 || p.Headers.Given() || sameOrigin(e.URL, *moved) {
+		return nil
+	}
+	return apperr.Field("headers", "The URL has another origin, and the endpoint has headers. Send all headers again, or null to remove them.")
+}
+
+// sameOrigin reports whether two URLs have the same scheme, host and port. It returns false if one of them is not a valid URL.
+func sameOrigin(a, b string) bool {
+	before, ok := origin(a)
+	after, valid := origin(b)
+	return ok && valid && before == after
+}
+
+// origin returns the origin of a URL in the form of RFC 6454, section 6.2, with its port.
+func origin(raw string) (string, bool) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Hostname() == "" {
+		return "", false
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"https": "443", "http": "80"}[u.Scheme]
+	}
+	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port), true
 }
 
 // Subscribes reports whether the endpoint receives events of the type.
