@@ -469,6 +469,9 @@ type Booking struct {
 	// EventLocalDate Day of the booking in the operator's time zone.
 	EventLocalDate string `json:"event_local_date"`
 
+	// EventLocalEndDate Day of the end in the operator's time zone. The same as event_local_date unless the booking ends on a later day.
+	EventLocalEndDate string `json:"event_local_end_date"`
+
 	// EventStartTime Start as HH:MM in the operator's time zone, or null for a whole-day booking.
 	EventStartTime *string `json:"event_start_time,omitempty"`
 
@@ -595,7 +598,7 @@ type BookingCreate struct {
 	// StartsAt Start as a point in time: RFC 3339 with any UTC offset. Use it instead of event_date, event_start_time and event_end_time.
 	StartsAt nullable.Nullable[string] `json:"starts_at,omitempty"`
 
-	// EndsAt End as a point in time. You can leave it out if the package or service has a duration.
+	// EndsAt End as a point in time, at most 366 days after the start. You can leave it out if the package or service has a duration.
 	EndsAt nullable.Nullable[string] `json:"ends_at,omitempty"`
 
 	// EventType Type of event in your own words, such as `wedding`, at most 100 characters, or null.
@@ -740,16 +743,22 @@ type BookingPolicy struct {
 // BookingStatus Status of a booking. `cancelled` and `expired` are final.
 type BookingStatus string
 
-// BookingUpdate Fields of a booking to update. Fields that you leave out stay unchanged.
+// BookingUpdate Fields of a booking to update. Fields that you leave out stay unchanged, and so do fields that you send back with their current value. To move a booking, send its new start; only an end that you send changes its length.
 type BookingUpdate struct {
-	// EventDate Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used.
+	// EventDate Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used. A booking of several days keeps its number of days and its local times.
 	EventDate *string `json:"event_date,omitempty"`
 
-	// EventStartTime Start as HH:MM in the operator's time zone. Without it, the booking takes the whole day.
+	// EventStartTime Start as HH:MM in the operator's time zone. Without event_end_time, the booking keeps its length. Null means the whole day.
 	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`
 
-	// EventEndTime End as HH:MM. An end at or before the start is on the next day. Without it, the end is calculated from the duration of the package or service.
+	// EventEndTime End as HH:MM. An end at or before the start is on the next day. On a booking of more than a day, the number of days stays the same. Null means that the end is calculated from the duration of the package or service.
 	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
+
+	// StartsAt Start as a point in time: RFC 3339 with any UTC offset. Use it instead of event_date, event_start_time and event_end_time. Without ends_at, the booking keeps its length.
+	StartsAt nullable.Nullable[string] `json:"starts_at,omitempty"`
+
+	// EndsAt End as a point in time, at most 366 days after the start. Null means that the end is calculated from the duration of the package or service.
+	EndsAt nullable.Nullable[string] `json:"ends_at,omitempty"`
 
 	// EventType Type of event in your own words, such as `wedding`, at most 100 characters, or null.
 	EventType nullable.Nullable[string] `json:"event_type,omitempty"`

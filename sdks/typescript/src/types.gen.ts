@@ -1474,7 +1474,7 @@ export type BookingCreate = {
      */
     starts_at?: string | null;
     /**
-     * End as a point in time. You can leave it out if the package or service has a duration.
+     * End as a point in time, at most 366 days after the start. You can leave it out if the package or service has a duration.
      */
     ends_at?: string | null;
     /**
@@ -1524,21 +1524,29 @@ export type BookingCreate = {
 };
 
 /**
- * Fields of a booking to update. Fields that you leave out stay unchanged.
+ * Fields of a booking to update. Fields that you leave out stay unchanged, and so do fields that you send back with their current value. To move a booking, send its new start; only an end that you send changes its length.
  */
 export type BookingUpdate = {
     /**
-     * Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used.
+     * Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used. A booking of several days keeps its number of days and its local times.
      */
     event_date?: string;
     /**
-     * Start as HH:MM in the operator's time zone. Without it, the booking takes the whole day.
+     * Start as HH:MM in the operator's time zone. Without event_end_time, the booking keeps its length. Null means the whole day.
      */
     event_start_time?: string | null;
     /**
-     * End as HH:MM. An end at or before the start is on the next day. Without it, the end is calculated from the duration of the package or service.
+     * End as HH:MM. An end at or before the start is on the next day. On a booking of more than a day, the number of days stays the same. Null means that the end is calculated from the duration of the package or service.
      */
     event_end_time?: string | null;
+    /**
+     * Start as a point in time: RFC 3339 with any UTC offset. Use it instead of event_date, event_start_time and event_end_time. Without ends_at, the booking keeps its length.
+     */
+    starts_at?: string | null;
+    /**
+     * End as a point in time, at most 366 days after the start. Null means that the end is calculated from the duration of the package or service.
+     */
+    ends_at?: string | null;
     /**
      * Type of event in your own words, such as `wedding`, at most 100 characters, or null.
      */
@@ -1655,6 +1663,10 @@ export type Booking = {
      * Day of the booking in the operator's time zone.
      */
     event_local_date: string;
+    /**
+     * Day of the end in the operator's time zone. The same as event_local_date unless the booking ends on a later day.
+     */
+    event_local_end_date: string;
     /**
      * Start as HH:MM in the operator's time zone, or null for a whole-day booking.
      */

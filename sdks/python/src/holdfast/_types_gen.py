@@ -557,7 +557,7 @@ class BookingCreate(TypedDict):
     """
     ends_at: NotRequired[str | None]
     """
-    End as a point in time. You can leave it out if the package or service has a duration.
+    End as a point in time, at most 366 days after the start. You can leave it out if the package or service has a duration.
     """
     event_type: NotRequired[str | None]
     """
@@ -607,20 +607,28 @@ class BookingCreate(TypedDict):
 
 class BookingUpdate(TypedDict):
     """
-    Fields of a booking to update. Fields that you leave out stay unchanged.
+    Fields of a booking to update. Fields that you leave out stay unchanged, and so do fields that you send back with their current value. To move a booking, send its new start; only an end that you send changes its length.
     """
 
     event_date: NotRequired[str]
     """
-    Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used.
+    Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used. A booking of several days keeps its number of days and its local times.
     """
     event_start_time: NotRequired[str | None]
     """
-    Start as HH:MM in the operator's time zone. Without it, the booking takes the whole day.
+    Start as HH:MM in the operator's time zone. Without event_end_time, the booking keeps its length. Null means the whole day.
     """
     event_end_time: NotRequired[str | None]
     """
-    End as HH:MM. An end at or before the start is on the next day. Without it, the end is calculated from the duration of the package or service.
+    End as HH:MM. An end at or before the start is on the next day. On a booking of more than a day, the number of days stays the same. Null means that the end is calculated from the duration of the package or service.
+    """
+    starts_at: NotRequired[str | None]
+    """
+    Start as a point in time: RFC 3339 with any UTC offset. Use it instead of event_date, event_start_time and event_end_time. Without ends_at, the booking keeps its length.
+    """
+    ends_at: NotRequired[str | None]
+    """
+    End as a point in time, at most 366 days after the start. Null means that the end is calculated from the duration of the package or service.
     """
     event_type: NotRequired[str | None]
     """
@@ -5059,6 +5067,10 @@ class Booking(TypedDict):
     event_local_date: str
     """
     Day of the booking in the operator's time zone.
+    """
+    event_local_end_date: str
+    """
+    Day of the end in the operator's time zone. The same as event_local_date unless the booking ends on a later day.
     """
     event_start_time: str | None
     """

@@ -59,24 +59,25 @@ type booking struct {
 			MultiplierBps int64 `json:"multiplier_bps"`
 		}
 	} `json:"package_snapshot"`
-	EventType      *string    `json:"event_type"`
-	EventDate      time.Time  `json:"event_date"`
-	EventLocalDate string     `json:"event_local_date"`
-	EventStartTime *string    `json:"event_start_time"`
-	EventEndTime   *string    `json:"event_end_time"`
-	StartsAt       *time.Time `json:"starts_at"`
-	EndsAt         *time.Time `json:"ends_at"`
-	Timezone       string
-	GuestCount     *int `json:"guest_count"`
-	Exclusive      bool
-	Notes          *string
-	TotalAmount    amount     `json:"total_amount"`
-	DepositAmount  amount     `json:"deposit_amount"`
-	AmountPaid     amount     `json:"amount_paid"`
-	AmountDue      amount     `json:"amount_due"`
-	InvoiceIDs     []string   `json:"invoice_ids"`
-	HoldExpiresAt  *time.Time `json:"hold_expires_at"`
-	Cancellation   *struct {
+	EventType         *string    `json:"event_type"`
+	EventDate         time.Time  `json:"event_date"`
+	EventLocalDate    string     `json:"event_local_date"`
+	EventLocalEndDate string     `json:"event_local_end_date"`
+	EventStartTime    *string    `json:"event_start_time"`
+	EventEndTime      *string    `json:"event_end_time"`
+	StartsAt          *time.Time `json:"starts_at"`
+	EndsAt            *time.Time `json:"ends_at"`
+	Timezone          string
+	GuestCount        *int `json:"guest_count"`
+	Exclusive         bool
+	Notes             *string
+	TotalAmount       amount     `json:"total_amount"`
+	DepositAmount     amount     `json:"deposit_amount"`
+	AmountPaid        amount     `json:"amount_paid"`
+	AmountDue         amount     `json:"amount_due"`
+	InvoiceIDs        []string   `json:"invoice_ids"`
+	HoldExpiresAt     *time.Time `json:"hold_expires_at"`
+	Cancellation      *struct {
 		Reason          *string
 		CancelledAt     time.Time `json:"cancelled_at"`
 		Policy          *policy

@@ -70,8 +70,14 @@ func TestEachFieldOfABookingIsWritten(t *testing.T) {
 			day, w.customer(ctx), s.tour, s.ada, s.flat)
 	}
 	body, at := all("2031-01-07"), "/bookings/"+w.book(ctx, `"event_date":"2031-01-09"`).ID
-	apitest.Written[publicapi.BookingUpdate](t, body, w.do(ctx, "PATCH", at, body).is(200).Body, "event_date")
-	apitest.Written[publicapi.BookingUpdate](t, body, w.do(ctx, "GET", at, "").is(200).Body, "event_date")
+	written := func(body string, except ...string) {
+		t.Helper()
+		apitest.Written[publicapi.BookingUpdate](t, body, w.do(ctx, "PATCH", at, body).is(200).Body, except...)
+		apitest.Written[publicapi.BookingUpdate](t, body, w.do(ctx, "GET", at, "").is(200).Body, except...)
+	}
+	written(body, "event_date", "starts_at", "ends_at")
+	instants := `"starts_at":"2031-01-10T15:00:00Z","ends_at":"2031-01-12T15:00:00Z"`
+	written(strings.Replace(body, `"event_date":"2031-01-07","event_start_time":"10:00","event_end_time":"11:00"`, instants, 1), "event_date", "event_start_time", "event_end_time")
 	body = strings.Replace(all("2031-01-08"), "{", `{"exclusive":true,`, 1)
 	created := w.post(ctx, body).is(201)
 	other := []string{"event_date", "starts_at", "ends_at", "hold_minutes"}

@@ -23,6 +23,7 @@ func fromBookingCreate(b api.BookingCreate) domain.BookingInput {
 func fromBookingUpdate(b api.BookingUpdate) domain.BookingInput {
 	in := domain.BookingInput{
 		EventDate: patch.FromPointer(b.EventDate), Start: patch.FromNullable(b.EventStartTime), End: patch.FromNullable(b.EventEndTime),
+		StartsAt: patch.FromNullable(b.StartsAt), EndsAt: patch.FromNullable(b.EndsAt),
 		EventType: patch.FromNullable(b.EventType), Status: patch.FromPointer((*domain.Status)(b.Status)),
 		CustomerID: patch.FromNullable(b.CustomerId), ServiceID: patch.FromNullable(b.ServiceId),
 		UnitID: patch.FromNullable(b.UnitId), PackageID: patch.FromNullable(b.PackageId),

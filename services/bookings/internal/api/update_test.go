@@ -41,8 +41,8 @@ func TestPatch(t *testing.T) {
 	}
 	fixed := w.patch(ctx, b.ID, `{"event_end_time":"18:00"}`).is(200).booking()
 	fixed = w.patch(ctx, fixed.ID, `{"event_start_time":"14:00"}`).is(200).booking()
-	if *fixed.EventEndTime != "18:00" {
-		t.Errorf("a given end stays: %+v", fixed)
+	if *fixed.EventEndTime != "19:00" {
+		t.Errorf("a new start keeps the length: %+v", fixed)
 	}
 	derived := w.patch(ctx, b.ID, `{"event_end_time":null}`).is(200).booking()
 	if *derived.EventEndTime != "15:00" {
@@ -136,7 +136,7 @@ func TestStatuses(t *testing.T) {
 		t.Error("neither a completed nor a cancelled booking holds its unit")
 	}
 	for field, value := range map[string]string{
-		"event_date": `"2030-01-01"`, "event_start_time": `"10:00"`, "event_end_time": `null`, "event_type": `"x"`, "customer_id": `null`,
+		"event_date": `"2030-01-01"`, "event_start_time": `"10:00"`, "event_end_time": `null`, "starts_at": `"2030-01-01T10:00:00Z"`, "ends_at": `null`, "event_type": `"x"`, "customer_id": `null`,
 		"service_id": `null`, "unit_id": `null`, "package_id": `null`, "guest_count": `1`,
 	} {
 		w.patch(ctx, c.ID, fmt.Sprintf(`{"notes":"no",%q:%s}`, field, value)).is(422, "invalid_request", field)

@@ -137,19 +137,19 @@ func (b Booking) ApplySchedule(in BookingInput, when When, refs Refs, policy Pol
 	if err := b.link(in, refs); err != nil {
 		return Booking{}, err
 	}
-	rewired := b.PackageID != was.PackageID || b.ServiceID != was.ServiceID
 	if in.HasTime() {
-		if err := b.move(when, refs.duration(), rewired, b.Loc); err != nil {
+		if err := b.move(when, refs.duration(), b.Loc); err != nil {
 			return Booking{}, err
 		}
 	}
 	b.wholeDay(!b.UnitID.IsZero(), b.Loc)
-	if in.HasTime() {
+	started := b.Day != was.Day || b.Timed() != was.Timed() || !sameTime(b.StartsAt, was.StartsAt)
+	if in.HasTime() && started {
 		if err := policy.Refuses(b.Schedule, now, b.Loc); err != nil {
 			return Booking{}, err
 		}
 	}
-	if in.HasTime() || b.UnitID != was.UnitID {
+	if in.HasTime() && (started || !sameTime(b.EndsAt, was.EndsAt)) || b.UnitID != was.UnitID {
 		if err := b.closed(refs, when); err != nil {
 			return Booking{}, err
 		}
@@ -166,7 +166,7 @@ func (b Booking) closed(refs Refs, when When) error {
 	if refs.Unit == nil || b.UnitID.IsZero() || refs.Unit.Shared() {
 		return nil
 	}
-	return refs.Unit.OpeningHours.refuses(b.Schedule, when.From != nil, b.Loc)
+	return refs.Unit.OpeningHours.refuses(b.Schedule, when.From.Given() || when.To.Given(), b.Loc)
 }
 
 // ApplyStatus applies the rest of an input: texts, metadata, and status. It refuses changes that the current state does not allow.

@@ -46,7 +46,7 @@ type When struct {
 	Day        *civil.Date
 	At         *time.Time // instant given for the day; nil: given as a bare date
 	Start, End patch.Field[civil.Clock]
-	From, To   *time.Time
+	From, To   patch.Field[time.Time]
 }
 
 // When parses the times of an input about a booking in loc. It reports every failed field, in the contract's order.
@@ -91,16 +91,20 @@ func clock(f patch.Field[string], name string, fail func(string, error)) patch.F
 	return patch.Value(v)
 }
 
-func instant(f patch.Field[string], loc *time.Location, name string, fail func(string, error)) *time.Time {
+func instant(f patch.Field[string], loc *time.Location, name string, fail func(string, error)) patch.Field[time.Time] {
 	text := f.Pointer()
-	if text == nil {
-		return nil
+	switch {
+	case text != nil:
+	case f.Given():
+		return patch.Null[time.Time]()
+	default:
+		return patch.Field[time.Time]{}
 	}
 	t, err := civil.ParseInstant(*text, loc)
 	if err != nil {
 		fail(name, err)
 	}
-	return &t
+	return patch.Value(t)
 }
 
 // frozen returns the error on the first field that a final booking does not accept.
@@ -112,6 +116,8 @@ func (in BookingInput) frozen(status Status) error {
 		{"event_date", in.EventDate.Given()},
 		{"event_start_time", in.Start.Given()},
 		{"event_end_time", in.End.Given()},
+		{"starts_at", in.StartsAt.Given()},
+		{"ends_at", in.EndsAt.Given()},
 		{"event_type", in.EventType.Given()},
 		{"customer_id", in.CustomerID.Given()},
 		{"service_id", in.ServiceID.Given()},

@@ -217,7 +217,14 @@ func TestBookingOutsideOpeningHours(t *testing.T) {
 		if _, err := booked.ApplySchedule(domain.BookingInput{GuestCount: patch.Value(2)}, domain.When{}, domain.Refs{Unit: &shut}, domain.Policy{}, time.Time{}); err != nil {
 			t.Errorf("%+v: guests: %v", when, err)
 		}
-		if _, err := booked.ApplySchedule(tc.input, when, domain.Refs{Unit: &shut}, domain.Policy{}, time.Time{}); err == nil {
+		if _, err := booked.ApplySchedule(tc.input, when, domain.Refs{Unit: &shut}, domain.Policy{}, time.Time{}); err != nil {
+			t.Errorf("%+v: its own time: %v", when, err)
+		}
+		next := domain.BookingInput{EventDate: patch.Value(booked.Day.AddDays(7).String())}
+		if when, err = next.When(loc); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := booked.ApplySchedule(next, when, domain.Refs{Unit: &shut}, domain.Policy{}, time.Time{}); err == nil {
 			t.Errorf("%+v moved into closed hours", when)
 		}
 	}

@@ -18,16 +18,24 @@ type Schedule struct {
 // Timed reports whether the booking has a time of day.
 func (s Schedule) Timed() bool { return s.Start != nil }
 
+// longestBooking is the longest time that a booking can take, by the operator's clock.
+const longestBooking = 366 * 24 * time.Hour
+
+// oneDay is the length, by the operator's clock, from which a booking keeps its days and local times when it is moved. A shorter
+// one keeps its elapsed time.
+const oneDay = 24 * time.Hour
+
 // first sets the schedule of a new booking.
 func (s *Schedule) first(w When, duration *int, loc *time.Location) error {
+	from, to := w.From.Pointer(), w.To.Pointer()
 	byClock := w.Day != nil || w.Start.Pointer() != nil || w.End.Pointer() != nil
 	switch {
-	case byClock && (w.From != nil || w.To != nil):
-		return field("starts_at", "Send either event_date with its times, or starts_at and ends_at.")
-	case w.From == nil && w.To != nil:
+	case byClock && (from != nil || to != nil):
+		return errTwoForms
+	case from == nil && to != nil:
 		return field("starts_at", "Is required with ends_at.")
-	case w.From != nil:
-		return s.span(*w.From, w.To, duration, loc)
+	case from != nil:
+		return s.span(*from, to, duration, loc)
 	case w.Day == nil:
 		return field("event_date", "Is required.")
 	}
@@ -35,49 +43,37 @@ func (s *Schedule) first(w When, duration *int, loc *time.Location) error {
 	return s.resolve(duration, loc)
 }
 
+var errTwoForms = field("starts_at", "Send either event_date with its times, or starts_at and ends_at.")
+
 // span sets the schedule from instants. A missing end follows from the duration.
 func (s *Schedule) span(from time.Time, to *time.Time, duration *int, loc *time.Location) error {
-	if to == nil {
+	s.End = nil
+	if to != nil {
+		s.End = clockAt(*to, loc)
+	} else {
 		if duration == nil {
 			return field("ends_at", "Is required: neither the package nor the service has a duration.")
 		}
-		end, err := after(from, *duration, loc)
-		if err != nil {
-			return field("ends_at", "%s", err)
-		}
-		to = &end
-	} else {
-		last := civil.ClockOf(to.In(loc))
-		s.End = &last
+		to = new(from.Add(Minutes(*duration)))
 	}
-	if !to.After(from) {
-		return field("ends_at", "Must be after starts_at.")
-	}
-	first := civil.ClockOf(from.In(loc))
-	s.Day, s.EventAt, s.Start = civil.DateOf(from.In(loc)), &from, &first
-	s.StartsAt, s.EndsAt = &from, to
-	return nil
+	s.EventAt = &from
+	return s.set(from, *to, "ends_at", loc)
 }
 
-// move applies a change of day or times. Absent fields stay unchanged. If the end followed from a duration, it keeps its distance
-// from the start, unless the package or service, and with it the duration, has changed.
-func (s *Schedule) move(w When, duration *int, rewired bool, loc *time.Location) error {
-	if s.Timed() && s.End == nil && (duration == nil || !rewired) {
-		minutes := int(s.EndsAt.Sub(*s.StartsAt) / time.Minute)
-		if !w.End.Given() {
-			duration = &minutes
-		}
+// set sets the start and the end. name is the field of the error of an end that a booking cannot have.
+func (s *Schedule) set(from, to time.Time, name string, loc *time.Location) error {
+	if !to.After(from) {
+		return field(name, "Must be after the start.")
 	}
-	if w.Day != nil {
-		s.Day, s.EventAt = *w.Day, w.At
+	if err := civil.DateOf(to.In(loc)).Check(); err != nil {
+		return field(name, "%s", err)
 	}
-	if w.Start.Given() {
-		s.Start = w.Start.Pointer()
+	if wall(to, loc).Sub(wall(from, loc)) > longestBooking {
+		return field(name, "A booking lasts at most 366 days.")
 	}
-	if w.End.Given() {
-		s.End = w.End.Pointer()
-	}
-	return s.resolve(duration, loc)
+	s.Day, s.Start = civil.DateOf(from.In(loc)), clockAt(from, loc)
+	s.StartsAt, s.EndsAt = &from, &to
+	return nil
 }
 
 // resolve converts day and wall-clock times to instants.
@@ -93,43 +89,36 @@ func (s *Schedule) resolve(duration *int, loc *time.Location) error {
 	if !ok {
 		return field("event_start_time", "%s", civil.ErrNoSuchTime)
 	}
-	to, err := s.end(from, duration, loc)
-	if err != nil {
-		return err
+	if s.End == nil {
+		return s.lasting(from, duration, loc)
 	}
-	s.StartsAt, s.EndsAt = &from, &to
-	return nil
+	return s.until(from, s.Day, *s.End, loc)
 }
 
-func (s *Schedule) end(from time.Time, duration *int, loc *time.Location) (time.Time, error) {
-	if s.End == nil {
-		if duration == nil {
-			return time.Time{}, field("event_end_time", "Is required: neither the package nor the service has a duration.")
-		}
-		to, err := after(from, *duration, loc)
-		if err != nil {
-			return time.Time{}, field("event_end_time", "%s", err)
-		}
-		return to, nil
+// lasting sets the end that follows from a duration.
+func (s *Schedule) lasting(from time.Time, duration *int, loc *time.Location) error {
+	if duration == nil {
+		return field("event_end_time", "Is required: neither the package nor the service has a duration.")
 	}
-	day := s.Day
-	if *s.End <= *s.Start {
+	s.End = nil
+	return s.set(from, from.Add(Minutes(*duration)), "event_end_time", loc)
+}
+
+// until sets an end given as a time of day, on the day of the start or, at or before its time, on the next.
+func (s *Schedule) until(from time.Time, day civil.Date, end civil.Clock, loc *time.Location) error {
+	if end <= *clockAt(from, loc) {
 		day = day.AddDays(1)
 	}
-	to, ok := day.At(*s.End, loc)
-	if !ok {
-		return time.Time{}, field("event_end_time", "%s", civil.ErrNoSuchTime)
-	}
-	if !to.After(from) {
-		return time.Time{}, field("event_end_time", "Must be after event_start_time.")
-	}
-	return to, nil
+	return s.endOn(from, day, end, loc)
 }
 
-// after returns the end that follows from a duration. The end must be on a date that can be formatted.
-func after(from time.Time, minutes int, loc *time.Location) (time.Time, error) {
-	to := from.Add(Minutes(minutes))
-	return to, civil.DateOf(to.In(loc)).Check()
+func (s *Schedule) endOn(from time.Time, day civil.Date, end civil.Clock, loc *time.Location) error {
+	to, ok := day.At(end, loc)
+	if !ok {
+		return field("event_end_time", "%s", civil.ErrNoSuchTime)
+	}
+	s.End = &end
+	return s.set(from, to, "event_end_time", loc)
 }
 
 // wholeDay sets the instants of a booking without times: the operator-local day if the booking has a unit, and none otherwise.
@@ -144,10 +133,34 @@ func (s *Schedule) wholeDay(hasUnit bool, loc *time.Location) {
 	}
 }
 
+// EndDay returns the local day of the end. A whole day ends on its own day.
+func (s Schedule) EndDay(loc *time.Location) civil.Date {
+	if !s.Timed() {
+		return s.Day
+	}
+	return civil.DateOf(s.EndsAt.In(loc))
+}
+
 // over returns the end of the event: the end of the day if no times are known.
 func (s Schedule) over(loc *time.Location) time.Time {
 	if s.EndsAt != nil {
 		return *s.EndsAt
 	}
 	return s.Day.End(loc)
+}
+
+// clockAt returns the time of day in loc.
+func clockAt(t time.Time, loc *time.Location) *civil.Clock { return new(civil.ClockOf(t.In(loc))) }
+
+// wall returns what the clock of loc shows at an instant, as if it were UTC.
+func wall(t time.Time, loc *time.Location) time.Time {
+	l := t.In(loc)
+	return time.Date(l.Year(), l.Month(), l.Day(), l.Hour(), l.Minute(), l.Second(), l.Nanosecond(), time.UTC)
+}
+
+// atWall returns the first instant at which the clock of loc shows w. It returns false if the clock never shows it.
+func atWall(w time.Time, loc *time.Location) (time.Time, bool) {
+	minute := w.Truncate(time.Minute)
+	t, ok := civil.DateOf(w).At(civil.ClockOf(w), loc)
+	return t.Add(w.Sub(minute)), ok
 }
