@@ -1,5 +1,7 @@
 package proto
 
+import "slices"
+
 // ErrorsPage is the path at which the gateway serves the catalogue; each code is an anchor on the page.
 const ErrorsPage = "/docs/errors"
 
@@ -12,7 +14,7 @@ type ErrorCode struct {
 	Retry  bool   // whether the unchanged request can succeed later
 }
 
-// ErrorCodes is the catalogue of all codes, by status. A code retains its meaning within v1.
+// ErrorCodes is the public catalogue of codes, by status. A code retains its meaning within v1.
 var ErrorCodes = []ErrorCode{
 	{
 		"invalid_cursor", 400,
@@ -60,11 +62,6 @@ var ErrorCodes = []ErrorCode{
 		"Use another key, or ask the operator for consent again. You cannot restore a revoked credential.", false,
 	},
 	{
-		"insufficient_permission", 403,
-		"Internal calls only: the operator is not a member of the tenant, or their role does not allow this.",
-		"An owner of the tenant can change the role.", false,
-	},
-	{
 		"insufficient_scope", 403,
 		"The credential lacks a scope that the operation requires. The message and the WWW-Authenticate header name it.",
 		"Use a credential that has the scope. The X-Service-Scope header lists the scopes of the credential that you sent.", false,
@@ -85,11 +82,6 @@ var ErrorCodes = []ErrorCode{
 		"Ask the platform. An operator can read the reason in the console. After the resumption the same credentials work again. If the account is closing, export the data in time.", false,
 	},
 	{
-		"app_not_found", 404,
-		"Internal calls only: the tenant has no OAuth app with this ID.",
-		"Check the ID. The response is the same if the app belongs to another tenant.", false,
-	},
-	{
 		"booking_not_found", 404,
 		"The tenant has no booking with this ID.",
 		"Check the ID. The response is the same if the booking belongs to another tenant.", false,
@@ -103,11 +95,6 @@ var ErrorCodes = []ErrorCode{
 		"closure_not_found", 404,
 		"The tenant has no closure with this ID.",
 		"Check the ID. The closure may have been deleted. The response is the same if it belongs to another tenant.", false,
-	},
-	{
-		"credential_not_found", 404,
-		"Internal calls only: no credential has this hash.",
-		"Clients get invalid_credential instead.", false,
 	},
 	{
 		"credit_note_not_found", 404,
@@ -128,11 +115,6 @@ var ErrorCodes = []ErrorCode{
 		"event_not_found", 404,
 		"The tenant has no event with this ID.",
 		"Check the ID. Events are stored for 30 days. Sample events are not included.", false,
-	},
-	{
-		"gateway_account_not_found", 404,
-		"Internal calls only: no payment gateway account is connected in this mode.",
-		"Connect an account.", false,
 	},
 	{
 		"grant_not_found", 404,
@@ -170,11 +152,6 @@ var ErrorCodes = []ErrorCode{
 		"Compare the path with the API reference. It must not end with a slash, and must contain /api/v1 only once.", false,
 	},
 	{
-		"operator_not_found", 404,
-		"Internal calls only: the tenant has no member with this ID.",
-		"Check the ID. The response is the same if the member belongs to another tenant.", false,
-	},
-	{
 		"package_not_found", 404,
 		"The tenant has no package with this ID.",
 		"Check the ID. The response is the same if the package belongs to another tenant.", false,
@@ -205,11 +182,6 @@ var ErrorCodes = []ErrorCode{
 		"Check the ID. The response is the same if the service belongs to another tenant.", false,
 	},
 	{
-		"session_not_found", 404,
-		"The session does not exist or has ended.",
-		"Sign in again.", false,
-	},
-	{
 		"tenant_erasure_not_found", 404,
 		"Platform API only: the tenant does not exist, or it is not closing.",
 		"Check the ID of the tenant. Its data is erased only after it was closed.", false,
@@ -230,11 +202,6 @@ var ErrorCodes = []ErrorCode{
 		"Repeat the request later. A day is recorded after its end in UTC, when all services have reported.", true,
 	},
 	{
-		"view_not_found", 404,
-		"Internal calls only: the operator has no saved view with this ID for the tenant.",
-		"Check the ID.", false,
-	},
-	{
 		"webhook_endpoint_not_found", 404,
 		"The tenant has no webhook endpoint with this ID.",
 		"Check the ID. The endpoint may have been deleted.", false,
@@ -243,11 +210,6 @@ var ErrorCodes = []ErrorCode{
 		"method_not_allowed", 405,
 		"The path exists, but does not support this method.",
 		"Use one of the methods in the Allow header.", false,
-	},
-	{
-		"gateway_connected", 409,
-		"Internal calls only: a different payment gateway account is connected in this mode.",
-		"Disconnect it first.", false,
 	},
 	{
 		"gateway_not_configured", 409,
@@ -315,11 +277,6 @@ var ErrorCodes = []ErrorCode{
 		"Get the resource, and use an action that its status allows.", false,
 	},
 	{
-		"last_owner", 422,
-		"Internal calls only: the change would leave the tenant without an owner who can sign in.",
-		"Make another operator an owner first.", false,
-	},
-	{
 		"limit_reached", 422,
 		"The tenant has reached the maximum number of these resources in this mode. The message states the limit.",
 		"Follow the message: deactivate, retire or delete a resource first.", false,
@@ -337,7 +294,7 @@ var ErrorCodes = []ErrorCode{
 	{
 		"payment_intent_failed", 502,
 		"The payment gateway refused the request, cannot be reached, or is not configured for the operator. The message states which.",
-		"Read the message. If the gateway cannot be reached, wait for the time in Retry-After and send the same request with the same Idempotency-Key. The payment is never charged twice.", true,
+		"Read the message. If the response has Service-Should-Retry: false, correct what the message says first. If the gateway cannot be reached, wait for the time in Retry-After and send the same request with the same Idempotency-Key. The payment is never charged twice.", true,
 	},
 	{
 		"unavailable", 503,
@@ -350,3 +307,63 @@ var ErrorCodes = []ErrorCode{
 		"Send the same request with the same Idempotency-Key. The operation happens only once.", true,
 	},
 }
+
+// InternalErrorCodes are the codes that only calls between services return, by status.
+var InternalErrorCodes = []ErrorCode{
+	{
+		"insufficient_permission", 403,
+		"The operator is not a member of the tenant, or their role does not allow this.",
+		"An owner of the tenant can change the role.", false,
+	},
+	{
+		"app_not_found", 404,
+		"The tenant has no OAuth app with this ID.",
+		"Check the ID. The response is the same if the app belongs to another tenant.", false,
+	},
+	{
+		"credential_not_found", 404,
+		"No credential has this hash.",
+		"Clients get invalid_credential instead.", false,
+	},
+	{
+		"gateway_account_not_found", 404,
+		"No payment gateway account is connected in this mode.",
+		"Connect an account.", false,
+	},
+	{
+		"operator_not_found", 404,
+		"The tenant has no member with this ID.",
+		"Check the ID. The response is the same if the member belongs to another tenant.", false,
+	},
+	{
+		"session_not_found", 404,
+		"The session does not exist or has ended.",
+		"Sign in again.", false,
+	},
+	{
+		"view_not_found", 404,
+		"The operator has no saved view with this ID for the tenant.",
+		"Check the ID.", false,
+	},
+	{
+		"gateway_connected", 409,
+		"A different payment gateway account is connected in this mode.",
+		"Disconnect it first.", false,
+	},
+	{
+		"last_owner", 422,
+		"The change would leave the tenant without an owner who can sign in.",
+		"Make another operator an owner first.", false,
+	},
+}
+
+var finalCodes = func() map[string]bool {
+	final := map[string]bool{}
+	for _, c := range slices.Concat(ErrorCodes, InternalErrorCodes) {
+		final[c.Code] = !c.Retry
+	}
+	return final
+}()
+
+// FinalCode reports whether the unchanged request cannot succeed later, according to the code alone.
+func FinalCode(code string) bool { return finalCodes[code] }

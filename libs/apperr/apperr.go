@@ -44,6 +44,8 @@ type Error struct {
 	Fields []FieldError
 	// RetryAfter, when above zero, becomes the Retry-After header, rounded up to seconds.
 	RetryAfter time.Duration
+	// Final reports that a retry of the same request cannot succeed, although the code alone does not say so.
+	Final bool
 	// Header holds further response headers, such as Allow or WWW-Authenticate.
 	Header map[string]string
 	// Extra holds further members of the public error object that ErrorBody of the contract declares. All are numbers.
@@ -129,6 +131,13 @@ func (e *Error) WithMessage(format string, args ...any) *Error {
 func (e *Error) WithRetryAfter(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
+	return &c
+}
+
+// WithoutRetry returns a copy that tells clients not to retry.
+func (e *Error) WithoutRetry() *Error {
+	c := *e
+	c.Final = true
 	return &c
 }
 

@@ -33,6 +33,9 @@ var statuses = map[apperr.Kind]int{
 	apperr.Timeout:            http.StatusGatewayTimeout,
 }
 
+// HeaderShouldRetry is "false" in each error response after which a retry of the same request cannot succeed.
+const HeaderShouldRetry = "Service-Should-Retry"
+
 // StatusOf returns the HTTP status of a kind. An unknown kind is 500.
 func StatusOf(kind apperr.Kind) int {
 	if s, ok := statuses[kind]; ok {
@@ -135,6 +138,9 @@ func setHeaders(h http.Header, e *apperr.Error, status int) {
 	}
 	if e.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10))
+	}
+	if e.Final || proto.FinalCode(e.Code) {
+		h.Set(HeaderShouldRetry, "false")
 	}
 	if status == http.StatusUnauthorized && h.Get("WWW-Authenticate") == "" {
 		challenge := `Bearer realm="holdfast"`

@@ -76,6 +76,14 @@ func TestErrorHeaders(t *testing.T) {
 		{apperr.New(apperr.RateLimited, "rate_limited", "No.").WithRetryAfter(time.Nanosecond), "Retry-After", "1"},
 		{apperr.ErrUnavailable, "Retry-After", "1"},
 		{apperr.ErrTimeout, "Retry-After", ""},
+		{apperr.ErrTimeout, "Service-Should-Retry", ""},
+		{apperr.ErrInProgress, "Service-Should-Retry", ""},
+		{apperr.ErrMismatch, "Service-Should-Retry", "false"},
+		{scope, "Service-Should-Retry", "false"},
+		{apperr.New(apperr.NotFound, "view_not_found", "No."), "Service-Should-Retry", "false"},
+		{apperr.New(apperr.BadGateway, "payment_intent_failed", "No."), "Service-Should-Retry", ""},
+		{apperr.New(apperr.BadGateway, "payment_intent_failed", "No.").WithoutRetry(), "Service-Should-Retry", "false"},
+		{apperr.New(apperr.BadGateway, "a_code_of_a_later_version", "No."), "Service-Should-Retry", ""},
 		{httpx.ErrMethod.WithHeader("Allow", "GET"), "Allow", "GET"},
 	} {
 		rec := httptest.NewRecorder()

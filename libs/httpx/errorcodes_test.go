@@ -1,6 +1,7 @@
 package httpx_test
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -34,7 +35,7 @@ type declared struct{ kind, code string }
 func TestTheCatalogueHasEachCode(t *testing.T) {
 	t.Parallel()
 	catalogue := map[string]proto.ErrorCode{}
-	for _, c := range proto.ErrorCodes {
+	for _, c := range slices.Concat(proto.ErrorCodes, proto.InternalErrorCodes) {
 		if _, twice := catalogue[c.Code]; twice {
 			t.Errorf("%s stands in the catalogue twice", c.Code)
 		}
@@ -43,13 +44,12 @@ func TestTheCatalogueHasEachCode(t *testing.T) {
 		}
 		catalogue[c.Code] = c
 	}
-	if !slices.IsSortedFunc(proto.ErrorCodes, func(a, b proto.ErrorCode) int {
-		if a.Status != b.Status {
-			return a.Status - b.Status
+	for _, list := range [][]proto.ErrorCode{proto.ErrorCodes, proto.InternalErrorCodes} {
+		if !slices.IsSortedFunc(list, func(a, b proto.ErrorCode) int {
+			return cmp.Or(a.Status-b.Status, strings.Compare(a.Code, b.Code))
+		}) {
+			t.Error("the catalogue is not sorted by status and code")
 		}
-		return strings.Compare(a.Code, b.Code)
-	}) {
-		t.Error("the catalogue is not sorted by status and code")
 	}
 	used := map[string]bool{}
 	for place, errs := range sources(t) {

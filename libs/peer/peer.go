@@ -23,6 +23,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/obs"
 )
 
@@ -52,7 +53,13 @@ type Client struct {
 type response struct {
 	status     int
 	retryAfter string
+	final      bool // the target says that a retry cannot succeed
 	body       []byte
+}
+
+// responseOf returns what the client reads of a response with this body.
+func responseOf(r *http.Response, body []byte) response {
+	return response{status: r.StatusCode, retryAfter: r.Header.Get("Retry-After"), final: r.Header.Get(httpx.HeaderShouldRetry) == "false", body: body}
 }
 
 // Option changes one call.
@@ -147,7 +154,7 @@ func (c *Client) Open(ctx context.Context, path string, options ...Option) (*htt
 	if err != nil {
 		return nil, c.failed(ctx, ctx, err)
 	}
-	return nil, c.refused(response{status: res.StatusCode, retryAfter: res.Header.Get("Retry-After"), body: body})
+	return nil, c.refused(responseOf(res, body))
 }
 
 // closing is a body that releases its request when it is closed.
@@ -264,7 +271,7 @@ func (c *Client) attempt(ctx context.Context, method, path string, body []byte, 
 	if len(b) > maxResponse {
 		return response{}, fmt.Errorf("%w: response of %s is above %d bytes", errOwn, c.Target, maxResponse)
 	}
-	return response{status: res.StatusCode, retryAfter: res.Header.Get("Retry-After"), body: b}, nil
+	return responseOf(res, b), nil
 }
 
 func (c *Client) request(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Request, error) {

@@ -149,6 +149,19 @@ func TestRetryAfterIsPreserved(t *testing.T) {
 	}
 }
 
+func TestFinalIsPreserved(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{"": false, "false": true} {
+		c := client(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Service-Should-Retry", value)
+			respondWith(502, `{"error":{"code":"payment_intent_failed","message":"m"}}`)(w, nil)
+		})
+		if err := c.Do(ctx(), http.MethodPost, "/x", nil, nil); apperr.As(err).Final != want {
+			t.Errorf("%q: final is %v", value, !want)
+		}
+	}
+}
+
 func TestOnlyReadsAreRepeated(t *testing.T) {
 	t.Parallel()
 	for method, want := range map[string]int32{http.MethodGet: 3, http.MethodPost: 1} {

@@ -67,6 +67,7 @@ func (c *Client) refused(a response) error {
 	if s, err := strconv.Atoi(a.retryAfter); err == nil {
 		out.RetryAfter = time.Duration(s) * time.Second
 	}
+	out.Final = a.final
 	return out.WithCause(cause)
 }
 

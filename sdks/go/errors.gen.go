@@ -196,8 +196,9 @@ const (
 	ErrInternalError ErrorCode = "internal_error"
 
 	// ErrPaymentIntentFailed (502): The payment gateway refused the request, cannot be reached, or is not configured for
-	// the operator. The message states which. Read the message. If the gateway cannot be reached, wait for the time in
-	// Retry-After and send the same request with the same Idempotency-Key. The payment is never charged twice.
+	// the operator. The message states which. Read the message. If the response has Service-Should-Retry: false, correct
+	// what the message says first. If the gateway cannot be reached, wait for the time in Retry-After and send the same
+	// request with the same Idempotency-Key. The payment is never charged twice.
 	ErrPaymentIntentFailed ErrorCode = "payment_intent_failed"
 
 	// ErrUnavailable (503): A part of the platform is temporarily unavailable. Wait for the time in Retry-After, then send

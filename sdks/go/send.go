@@ -240,6 +240,9 @@ func (a *attempts) repeatable() bool {
 
 // temporary reports whether the platform can accept the same request later.
 func temporary(e *Error) bool {
+	if e.Header.Get("Service-Should-Retry") == "false" {
+		return false
+	}
 	switch e.Status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests,
 		http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

@@ -12,6 +12,7 @@ const retryable = new Set([408, 425, 429, 500, 502, 503, 504]);
  * because they have an Idempotency-Key.
  */
 export function canRetry(error: unknown): boolean {
+  if (error instanceof APIError && error.headers.get("service-should-retry") === "false") return false;
   if (error instanceof APIError) return retryable.has(error.status) || error.code === "idempotency_in_progress";
   return error instanceof ConnectionError;
 }

@@ -52,6 +52,13 @@ for (const [status, code] of final) {
   });
 }
 
+test("a write is not repeated after 502 with Service-Should-Retry: false", async (t) => {
+  withoutBackoff(t);
+  const { client, requests } = await serve(t, failure(502, "payment_intent_failed", { "service-should-retry": "false" }), created);
+  await assert.rejects(async () => client().bookings.create({}), { status: 502 });
+  assert.equal(requests.length, 1);
+});
+
 test("a redirect is an error, because it could send the key elsewhere", async (t) => {
   const { client, requests } = await serve(t, (response) => void response.writeHead(307, { location: "/api/v1/other" }).end(), created);
   await assert.rejects(async () => client().bookings.create({}), { status: 307, code: "unknown" });

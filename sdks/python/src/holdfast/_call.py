@@ -226,6 +226,8 @@ def _permanent(error: httpx.RequestError) -> bool:
 
 def repeatable(error: APIError) -> bool:
     """Report whether the unchanged request can succeed later."""
+    if error.headers.get("service-should-retry") == "false":
+        return False
     return error.status in _RETRY_STATUS or error.code in _RETRY_CODES
 
 

@@ -357,8 +357,9 @@ class PaymentIntentFailed(base.ServerError):
     """``payment_intent_failed``, status 502. The payment gateway refused the request, cannot be reached, or is not
     configured for the operator. The message states which.
 
-    Read the message. If the gateway cannot be reached, wait for the time in Retry-After and send the same request
-    with the same Idempotency-Key. The payment is never charged twice.
+    Read the message. If the response has Service-Should-Retry: false, correct what the message says first. If the
+    gateway cannot be reached, wait for the time in Retry-After and send the same request with the same
+    Idempotency-Key. The payment is never charged twice.
     """
 
 

@@ -16,7 +16,7 @@ import (
 const (
 	sentHeaders = "Authorization, Content-Type, Accept, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Mcp-Protocol-Version, Prefer, X-Request-Id"
 	readHeaders = "X-Request-Id, X-Service-Scope, RateLimit, RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, " +
-		"Location, ETag, Idempotent-Replayed, X-Ignored-Fields, Preference-Applied, WWW-Authenticate"
+		"Service-Should-Retry, Location, ETag, Idempotent-Replayed, X-Ignored-Fields, Preference-Applied, WWW-Authenticate"
 	preflightMaxAge = "600" // seconds
 )
 

@@ -45,6 +45,7 @@ func (s *Server) write(c *gin.Context, a *domain.Response) {
 	set("Cache-Control", a.CacheControl)
 	set("Www-Authenticate", a.WWWAuthenticate)
 	set("Retry-After", a.RetryAfter)
+	set(httpx.HeaderShouldRetry, a.ShouldRetry)
 	set(httpx.HeaderIgnored, a.IgnoredFields)
 	set(httpx.HeaderApplied, a.Applied)
 	if a.Replayed {

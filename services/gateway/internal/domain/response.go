@@ -19,6 +19,7 @@ type Response struct {
 	CacheControl    string
 	WWWAuthenticate string
 	RetryAfter      string
+	ShouldRetry     string // "false" if a retry cannot succeed
 	Replayed        bool
 	IgnoredFields   string // like Applied, the applied preference, absent from a replay
 	Applied         string

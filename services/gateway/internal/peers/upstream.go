@@ -276,6 +276,7 @@ func read(res *fasthttp.Response) domain.Response {
 		CacheControl:    string(h.Peek("Cache-Control")),
 		WWWAuthenticate: string(h.Peek("WWW-Authenticate")),
 		RetryAfter:      string(h.Peek("Retry-After")),
+		ShouldRetry:     string(h.Peek(httpx.HeaderShouldRetry)),
 		Replayed:        string(h.Peek("Idempotent-Replayed")) == "true",
 		IgnoredFields:   string(h.Peek(httpx.HeaderIgnored)),
 		Applied:         string(h.Peek(httpx.HeaderApplied)),

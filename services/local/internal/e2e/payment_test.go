@@ -262,7 +262,7 @@ func TestPaymentsNeedAGateway(t *testing.T) {
 	booking := other.want(t, http.StatusCreated, http.MethodPost, "/bookings",
 		fmt.Sprintf(`{"event_date":%q,"event_start_time":"10:00","event_end_time":"11:00"}`, chainDay(rand.IntN(10_000)))).id(t)
 	a := other.do(t, http.MethodPost, "/payment-intents", fmt.Sprintf(`{"booking_id":%q,"amount_minor":1000}`, booking), unique("none"))
-	if a.Status != http.StatusBadGateway || !strings.Contains(string(a.Body), "is not configured") {
+	if a.Status != http.StatusBadGateway || !strings.Contains(string(a.Body), "An owner connects one in the console") {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
 	if a := other.do(t, http.MethodGet, "/payment-intents/pi_x", "", ""); a.Status != http.StatusConflict || !strings.Contains(string(a.Body), "gateway_not_configured") {

@@ -124,8 +124,9 @@ func TestWithoutGateway(t *testing.T) {
 	w := newWorld(t)
 	ctx := pgtest.Ctx(t, caller.Test)
 	body := w.booked(ctx, 100)
-	if a := w.post(ctx, body).is(502, "payment_intent_failed"); !strings.Contains(string(a.Body), "not configured") {
-		t.Errorf("%s", a.Body)
+	if a := w.post(ctx, body).is(502, "payment_intent_failed"); !strings.Contains(string(a.Body), "An owner connects one in the console") ||
+		a.Header.Get("Service-Should-Retry") != "false" {
+		t.Errorf("%v %s", a.Header, a.Body)
 	}
 	w.do(ctx, "GET", "/payment-intents/pi_1", "").is(409, "gateway_not_configured")
 	w.do(ctx, "GET", "/payment-intents/x", "").is(409, "gateway_not_configured")

@@ -53,7 +53,7 @@ func (o *createIntent) prepare(ctx context.Context, in domain.IntentInput) (err 
 	}
 	o.connected, err = o.Accounts.Connected(ctx, o.DB.Read(ctx))
 	if errors.Is(err, domain.ErrNotConfigured) {
-		err = domain.ErrGateway.WithMessage("The payment gateway is not configured for this tenant in this mode.").WithCause(err)
+		err = domain.ErrUnconnected
 	}
 	o.requested.AccountID = o.connected.ID
 	return err

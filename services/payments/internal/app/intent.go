@@ -50,7 +50,7 @@ func gatewayError(cause error, fresh bool) (definite bool, clientErr error) {
 		if refused.DeclineCode != nil {
 			text += " (" + *refused.DeclineCode + ")"
 		}
-		return fresh || !refused.Unread, domain.ErrGateway.WithMessage("%s", text).WithCause(cause)
+		return fresh || !refused.Unread, domain.ErrGateway.WithMessage("%s", text).WithCause(cause).WithoutRetry()
 	case errors.As(cause, &busy):
 		return fresh, domain.ErrGateway.WithMessage("The payment gateway is not accepting requests at the moment.").
 			WithRetryAfter(busy.RetryAfter).WithCause(cause)

@@ -7,7 +7,7 @@ var (
 	ErrBookingNotFound = apperr.New(apperr.NotFound, "booking_not_found", "Booking not found.")
 	ErrIntentNotFound  = apperr.New(apperr.NotFound, "payment_intent_not_found", "Payment intent not found.")
 	ErrNotConfigured   = apperr.New(apperr.Conflict, "gateway_not_configured",
-		"The payment gateway is not configured for this tenant in this mode.")
+		"No payment gateway account is connected in this mode. An owner connects one in the console, under Payment gateway.")
 	ErrAlreadyPaid      = apperr.New(apperr.Invalid, "booking_already_paid", "Nothing is outstanding on the booking.").WithField("booking_id")
 	ErrNotPayable       = apperr.New(apperr.Invalid, "booking_not_payable", "The booking is cancelled or expired.").WithField("booking_id")
 	ErrCurrencyMismatch = apperr.New(apperr.Invalid, "currency_mismatch", "The currency differs from the booking's currency.").WithField("currency")
@@ -17,6 +17,8 @@ var (
 	ErrOwedNotFound = apperr.New(apperr.NotFound, "refund_not_found", "Owed refund not found.")
 	ErrOwedDone     = apperr.New(apperr.Invalid, "invalid_status_transition", "The refund is no longer owed. It was returned or closed.").WithField("status")
 	ErrTransition   = apperr.New(apperr.Invalid, "invalid_status_transition", "The status does not allow this.").WithField("status")
+	// ErrUnconnected is ErrNotConfigured of an operation that calls the gateway.
+	ErrUnconnected = ErrGateway.WithMessage("%s", ErrNotConfigured.Message).WithCause(ErrNotConfigured).WithoutRetry()
 	// ErrGateway is the response if the gateway refuses, is not configured, or did not respond.
 	ErrGateway = apperr.New(apperr.BadGateway, "payment_intent_failed", "The payment gateway did not accept the request.")
 )
