@@ -156,6 +156,9 @@ func TestLoginInABrowser(t *testing.T) {
 	if status["profile"] != "default" || status["mode"] != "test" || status["type"] != "oauth" || status["tenant"] != "Demo Boats" || status["address"] != shared.Env["AUTH_URL"] {
 		t.Errorf("%v", status)
 	}
+	if limit, _ := status["rate_limit"].(map[string]any); limit["remaining"] == float64(0) || limit["limit"] == float64(0) {
+		t.Errorf("the limit is %v", status["rate_limit"])
+	}
 	if scopes, ok := status["scopes"].([]any); !ok || len(scopes) != 18 {
 		t.Errorf("the scopes are %v", status["scopes"])
 	}
@@ -278,6 +281,18 @@ func TestProfiles(t *testing.T) {
 	c.fails(9, []string{"--profile", "live", "customers", "create", "--first-name", "A", "--email", "a@example.com"}, "live data")
 	c.ok("profiles", "remove", "live")
 	c.fails(2, []string{"--profile", "live", "me", "get"}, "no profile")
+	c.ok("profiles", "remove", "demo") // it is not the current one
+	if r := c.run(shared.Key+"\n", "login", "--api-key", "--base-url", shared.BaseURL, "--profile", "demo"); r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+	if r := c.run("", "profiles", "remove", "demo"); r.code != 0 || !strings.Contains(r.err, "Commands use the profile other from now on.") || c.ok("tenant", "get", "--jq", ".name") != "Other Boats" {
+		t.Errorf("after the current profile was removed: %+v", r)
+	}
+	for _, name := range []string{"demo", "third"} {
+		c.run(shared.Key+"\n", "login", "--api-key", "--base-url", shared.BaseURL, "--profile", name)
+	}
+	c.ok("profiles", "remove", "third")
+	c.fails(2, []string{"me", "get"}, "no profile is chosen", "profiles use NAME")
 	if len(c.stored()) != 2 {
 		t.Errorf("%d credentials are stored", len(c.stored()))
 	}

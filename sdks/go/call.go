@@ -3,6 +3,7 @@ package holdfast
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -162,6 +163,9 @@ func (p *Page[T]) UnmarshalJSON(document []byte) error {
 	return nil
 }
 
+// errNoNewCursor ends an iteration that would otherwise get the same page for ever.
+var errNoNewCursor = errors.New("holdfast: the page says that more rows follow, but has no new cursor")
+
 // all iterates over the rows of all pages. It gets a page when its first row is needed, and retains no earlier page.
 func all[T any](next func(cursor string) (*Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
@@ -178,7 +182,12 @@ func all[T any](next func(cursor string) (*Page[T], error)) iter.Seq2[T, error] 
 					return
 				}
 			}
-			if !page.HasMore || page.NextCursor == "" {
+			if !page.HasMore {
+				return
+			}
+			if page.NextCursor == "" || page.NextCursor == cursor {
+				var zero T
+				yield(zero, errNoNewCursor)
 				return
 			}
 			cursor = page.NextCursor

@@ -47,6 +47,26 @@ func TestList(t *testing.T) {
 	}
 }
 
+// TestARepeatedCursor checks that an iteration ends with an error if a page has the cursor with which it was requested, or none.
+func TestARepeatedCursor(t *testing.T) {
+	t.Parallel()
+	for name, last := range map[string]step{
+		"the same": page("bk_2", "two"), "none": respond(200, `{"data":[{"id":"bk_2"}],"has_more":true,"next_cursor":null}`),
+	} {
+		c, s := newClient(t, page("bk_1", "two"), last, page("bk_3", ""))
+		var ids []string
+		var failed error
+		for b, err := range c.Bookings.List(t.Context(), BookingsListParams{}) {
+			if failed = err; err == nil {
+				ids = append(ids, b.ID)
+			}
+		}
+		if strings.Join(ids, " ") != "bk_1 bk_2" || len(s.requests()) != 2 || failed == nil || !strings.Contains(failed.Error(), "no new cursor") {
+			t.Errorf("%s: %v, %d requests, %v", name, ids, len(s.requests()), failed)
+		}
+	}
+}
+
 // TestListEnds checks that a break ends the iteration, and that an error is its last row.
 func TestListEnds(t *testing.T) {
 	t.Parallel()

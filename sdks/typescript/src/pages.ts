@@ -1,3 +1,4 @@
+import { HoldfastError } from "./errors.js";
 import type { APIPromise } from "./promise.js";
 
 /** One page of a list. */
@@ -29,8 +30,13 @@ export class Pages<T> implements AsyncIterable<T> {
   async *pages(): AsyncGenerator<Page<T>, void, undefined> {
     let page = await this.#get();
     yield page;
-    while (page.has_more && page.next_cursor !== null) {
-      page = await this.#get(page.next_cursor);
+    let cursor: string | undefined;
+    while (page.has_more) {
+      if (!page.next_cursor || page.next_cursor === cursor) {
+        throw new HoldfastError("The page says that more rows follow, but has no new cursor.");
+      }
+      cursor = page.next_cursor;
+      page = await this.#get(cursor);
       yield page;
     }
   }

@@ -58,3 +58,14 @@ test("an error ends the iteration", async (t) => {
   );
   assert.deepEqual(ids, ["a"]);
 });
+
+test("a page that repeats its cursor, or has none although more follow, ends the iteration with an error", async (t) => {
+  for (const last of [page(["b"], "c1"), json({ data: [{ id: "b" }], has_more: true, next_cursor: null })]) {
+    const { client, requests } = await serve(t, page(["a"], "c1"), last, page(["c"], null));
+    const ids: string[] = [];
+    await assert.rejects(async () => {
+      for await (const row of client().bookings.list()) ids.push(row.id);
+    }, /no new cursor/);
+    assert.deepEqual([ids, requests.length], [["a", "b"], 2]);
+  }
+});

@@ -103,6 +103,11 @@ func (c *call) check() (err error) {
 			return usage(err)
 		}
 	}
+	for _, i := range slices.Concat(c.fields, c.query, c.headers) {
+		if len(i.given) > 1 && i.single() {
+			return usagef("--%s was given twice", flagName(i.param.Name))
+		}
+	}
 	if c.format == "" {
 		c.format = formatJSON
 		if c.app.Out.Terminal && c.filter == "" {
@@ -205,6 +210,8 @@ func readPage(response []byte) (page, error) {
 	return p, nil
 }
 
+var errNoNewCursor = errors.New("the list is not complete: the platform says that more rows follow, but returns no new cursor")
+
 // pages gets all pages, and writes each one before it gets the next. JSON and YAML are one document of the form of a page. A jq filter
 // runs on each page.
 func (c *call) pages(ctx context.Context, s *profile.Session, request holdfast.Request) error {
@@ -224,8 +231,11 @@ func (c *call) pages(ctx context.Context, s *profile.Session, request holdfast.R
 		if err := w.page(ctx, response, p.Data); err != nil {
 			return err
 		}
-		if !p.HasMore || p.NextCursor == "" {
+		if !p.HasMore {
 			return w.end()
+		}
+		if p.NextCursor == "" || p.NextCursor == request.Query.Get("cursor") {
+			return errNoNewCursor
 		}
 		request.Query.Set("cursor", p.NextCursor)
 	}

@@ -209,3 +209,27 @@ func TestVerify(t *testing.T) {
 		}
 	}
 }
+
+// TestCompletionAfterAFlag checks that completion works after a flag with a value, which cobra parses twice.
+func TestCompletionAfterAFlag(t *testing.T) {
+	t.Parallel()
+	for _, flags := range [][]string{nil, {"--limit", "5"}, {"--limit", "5", "--sort", "updated_at"}, {"--metadata", "a=b"}} {
+		a, out := newApp()
+		if code := a.Run(t.Context(), append(append([]string{"__complete", "bookings", "list"}, flags...), "--payment-status", "")); code != 0 || !strings.Contains(out.String(), "deposit_paid") {
+			t.Errorf("%v: %d %s", flags, code, out)
+		}
+	}
+}
+
+// TestAFlagGivenTwice checks that a flag for one value is rejected the second time, before a request is sent.
+func TestAFlagGivenTwice(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"bookings", "list", "--limit", "5", "--limit", "6"}, {"logs", "tail", "--method", "GET", "--method", "POST"}, {"customers", "create", "--email", "a@b.test", "--email", "b@b.test"},
+	} {
+		a, out := newApp()
+		if code := a.Run(t.Context(), args); code != exitUsage || !strings.Contains(out.String(), " was given twice") {
+			t.Errorf("%v: %d %s", args, code, out)
+		}
+	}
+}

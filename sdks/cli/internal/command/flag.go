@@ -45,11 +45,11 @@ func (i *input) Type() string {
 	return "string"
 }
 
-// Set adds a value.
+// single reports whether the flag can be given only once.
+func (i *input) single() bool { return !i.param.Array && !i.param.Map }
+
+// Set adds a value. It accepts a second one of a single flag, because completion parses the flags twice; check reports it.
 func (i *input) Set(text string) error {
-	if len(i.given) > 0 && !i.param.Array && !i.param.Map {
-		return errors.New("the flag can be given once")
-	}
 	switch {
 	case i.param.Map:
 		if name, _, ok := strings.Cut(text, "="); !ok || name == "" {

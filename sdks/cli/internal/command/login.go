@@ -224,6 +224,7 @@ func (a *App) forget(ctx context.Context, folder profile.Folder, p profile.Profi
 // remove removes a profile with its credential. The credential is also removed if the platform cannot be reached.
 func (a *App) remove(ctx context.Context, folder profile.Folder, name string) error {
 	var p profile.Profile
+	var next string // the profile that becomes the current one
 	err := folder.Update(func(config *profile.Config) (err error) {
 		if _, p, err = config.Named(name); err != nil {
 			return err
@@ -231,6 +232,12 @@ func (a *App) remove(ctx context.Context, folder profile.Folder, name string) er
 		delete(config.Profiles, name)
 		if config.Current == name {
 			config.Current = ""
+			for only := range config.Profiles {
+				if len(config.Profiles) == 1 {
+					config.Current = only
+				}
+			}
+			next = config.Current
 		}
 		return nil
 	})
@@ -243,6 +250,9 @@ func (a *App) remove(ctx context.Context, folder profile.Folder, name string) er
 	a.note("Logged out of %s (profile %s).", profile.Origin(p.BaseURL), name)
 	if p.Type == "api_key" {
 		a.note("The API key is still valid. Revoke it in the console if nothing else uses it.")
+	}
+	if next != "" {
+		a.note("Commands use the profile %s from now on.", next)
 	}
 	return nil
 }

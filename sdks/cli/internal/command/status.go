@@ -62,7 +62,7 @@ func (a *App) status() *cobra.Command {
 				d.Store = "environment"
 			}
 			d.RateLimit.Limit, d.RateLimit.WindowSeconds = me.RateLimit.Limit, me.RateLimit.WindowSeconds
-			d.RateLimit.Remaining, _ = strconv.Atoi(response.Header.Get("X-RateLimit-Remaining"))
+			d.RateLimit.Remaining, _ = strconv.Atoi(response.Header.Get("RateLimit-Remaining"))
 			text, err := json.Marshal(d)
 			if err != nil {
 				return err

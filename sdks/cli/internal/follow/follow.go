@@ -182,7 +182,10 @@ func (f *Follower) catchUp(ctx context.Context, take func(Event)) error {
 			}
 			all = append(all, e)
 		}
-		cursor, more = page.NextCursor, page.HasMore && page.NextCursor != ""
+		if more = page.HasMore; more && (page.NextCursor == "" || page.NextCursor == cursor) {
+			return errors.New("the list of events has no new cursor")
+		}
+		cursor = page.NextCursor
 	}
 	for _, e := range slices.Backward(all) {
 		f.pass(e, take)

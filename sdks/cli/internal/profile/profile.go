@@ -96,7 +96,10 @@ func (f Folder) locked(run func() error) error {
 	return errors.Join(run(), lock.Unlock())
 }
 
-// ErrNone means that no profile was chosen and none exists.
+// ErrNotChosen means that there are profiles, and none of them is the current one.
+var ErrNotChosen = errors.New("no profile is chosen: run `holdfast profiles list`, then `holdfast profiles use NAME`")
+
+// ErrNone means that no profile exists.
 var ErrNone = errors.New("you are not logged in: run `holdfast login`, or set HOLDFAST_API_KEY and HOLDFAST_BASE_URL")
 
 // UnknownError means that there is no profile of this name.
@@ -111,6 +114,9 @@ func (e UnknownError) Error() string {
 func (c Config) Named(name string) (string, Profile, error) {
 	if name == "" {
 		name = c.Current
+	}
+	if name == "" && len(c.Profiles) > 0 {
+		return "", Profile{}, ErrNotChosen
 	}
 	if name == "" {
 		return "", Profile{}, ErrNone
