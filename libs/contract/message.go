@@ -60,8 +60,33 @@ func join(path []string, name string) []string {
 
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
+// oneRequired returns a failure on each property of which one is required: alternatives that require one property each. It returns nil
+// for other alternatives.
+func oneRequired(e *jsonschema.ValidationError) []failure {
+	names := make([]string, len(e.Causes))
+	for i, branch := range e.Causes {
+		for len(branch.Causes) == 1 {
+			branch = branch.Causes[0]
+		}
+		k, ok := branch.ErrorKind.(*kind.Required)
+		if !ok || len(k.Missing) != 1 || len(branch.InstanceLocation) != len(e.InstanceLocation) {
+			return nil
+		}
+		names[i] = k.Missing[0]
+	}
+	var out []failure
+	for i, name := range names {
+		others := slices.Delete(slices.Clone(names), i, i+1)
+		out = append(out, failure{join(e.InstanceLocation, name), "Is required if there is no " + strings.Join(others, " or ") + "."})
+	}
+	return out
+}
+
 // alternatives returns the failures of the alternative with the value's type. If there is none, it lists the allowed types.
 func alternatives(e *jsonschema.ValidationError, out []failure) []failure {
+	if missing := oneRequired(e); len(missing) > 1 {
+		return append(out, missing...)
+	}
 	var types []string
 	for _, branch := range e.Causes {
 		want := wrongType(branch, len(e.InstanceLocation))

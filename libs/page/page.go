@@ -87,7 +87,7 @@ func parseKeys(keys string) (list []key, err error) {
 	return list, nil
 }
 
-// Parse reads the paging parameters of a list operation. It returns apperr.ErrCursor for a cursor that is forged or was created for
+// Parse reads the paging parameters of a list operation. Without a cursor, or with an empty one, it is the first page. It returns apperr.ErrCursor for a cursor that is forged or was created for
 // another list.
 func (c *Codec) Parse(ctx context.Context, q contract.Query, operation string) (Request, error) {
 	r := Request{Limit: q.Int("limit", DefaultLimit), Updated: q.String("sort") == "updated_at"}
@@ -100,10 +100,11 @@ func (c *Codec) Parse(ctx context.Context, q contract.Query, operation string) (
 		}
 	}
 	r.binding = binding(ctx, operation, q)
-	if !q.Has("cursor") {
+	cursor := q.String("cursor")
+	if cursor == "" {
 		return r, nil
 	}
-	after, err := c.open(q.String("cursor"), r.binding)
+	after, err := c.open(cursor, r.binding)
 	if err != nil {
 		return Request{}, err
 	}

@@ -5040,7 +5040,7 @@ type ListBookingsParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
@@ -5139,7 +5139,7 @@ type ListBookingPaymentsParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -5160,7 +5160,7 @@ type ListCalendarFeedsParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
@@ -5208,7 +5208,7 @@ type ListClosuresParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
@@ -5268,7 +5268,7 @@ type ListCreditNotesParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
@@ -5301,7 +5301,7 @@ type ListCustomersParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
@@ -5364,7 +5364,7 @@ type ListEventsParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
@@ -5421,7 +5421,7 @@ type ListHolidayRulesParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
@@ -5469,7 +5469,7 @@ type ListInvoicesParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
@@ -5622,7 +5622,7 @@ type ListLeadsParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
@@ -5703,7 +5703,7 @@ type ListPackagesParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
@@ -5754,7 +5754,7 @@ type ListPaymentIntentsParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
@@ -5820,7 +5820,7 @@ type ListQuotesParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
@@ -5946,7 +5946,7 @@ type ListRefundsParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
@@ -5991,7 +5991,7 @@ type ListRequestLogsParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
@@ -6024,7 +6024,7 @@ type ListServicesParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
@@ -6084,7 +6084,7 @@ type ListUnitsParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
@@ -6135,7 +6135,7 @@ type ListWebhookEndpointsParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
@@ -6189,7 +6189,7 @@ type ListDeliveriesParams struct {
 	// Limit Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// Cursor The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.

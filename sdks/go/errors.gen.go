@@ -164,6 +164,10 @@ const (
 	// it.
 	ErrBookingNotPayable ErrorCode = "booking_not_payable"
 
+	// ErrPaymentDisputed (422): A payer disputes the payment with their bank, so it cannot be refunded. The bank returns
+	// the money if the payer wins. Answer the dispute at the payment gateway. If you win, you can refund the payment.
+	ErrPaymentDisputed ErrorCode = "payment_disputed"
+
 	// ErrCurrencyMismatch (422): The currency of the payment differs from the booking's currency. Leave out currency, or
 	// send the booking's currency.
 	ErrCurrencyMismatch ErrorCode = "currency_mismatch"

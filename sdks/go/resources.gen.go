@@ -86,7 +86,8 @@ type CustomersAPI struct{ c *Client }
 type CustomersListParams struct {
 	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit int
-	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first
+	// page.
 	Cursor string
 	// Order of the rows.
 	Sort SortOrder
@@ -247,7 +248,8 @@ type LeadsAPI struct{ c *Client }
 type LeadsListParams struct {
 	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit int
-	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first
+	// page.
 	Cursor string
 	// Order of the rows.
 	Sort SortOrder
@@ -421,7 +423,8 @@ type QuotesAPI struct{ c *Client }
 type QuotesListParams struct {
 	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit int
-	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first
+	// page.
 	Cursor string
 	// Order of the rows.
 	Sort SortOrder
@@ -639,7 +642,8 @@ type InvoicesAPI struct{ c *Client }
 type InvoicesListParams struct {
 	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit int
-	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first
+	// page.
 	Cursor string
 	// Order of the rows.
 	Sort SortOrder
@@ -890,7 +894,8 @@ type CreditNotesAPI struct{ c *Client }
 type CreditNotesListParams struct {
 	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit int
-	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first
+	// page.
 	Cursor string
 	// Order of the rows.
 	Sort SortOrder
@@ -966,7 +971,8 @@ type PaymentIntentsAPI struct{ c *Client }
 type PaymentIntentsListParams struct {
 	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit int
-	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first
+	// page.
 	Cursor string
 	// Order of the rows.
 	Sort SortOrder
@@ -1068,7 +1074,8 @@ type RefundsAPI struct{ c *Client }
 type RefundsListParams struct {
 	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit int
-	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first
+	// page.
 	Cursor string
 	// Order of the rows.
 	Sort SortOrder
@@ -1127,12 +1134,12 @@ func (a *RefundsAPI) ListPage(ctx context.Context, params RefundsListParams, opt
 // Create refunds card payments to the card that paid: one payment intent, or the payments of a booking, newest first
 // and at most 20. Without `amount_minor`, it refunds everything that is left to refund. Refunds never exceed the amount
 // paid, even with concurrent requests. Retries with the same Idempotency-Key create only one refund, even when
-// processes crash. If the payment gateway refuses every part, the response is 502 and nothing is refunded. If it
-// refuses some parts, the response is 201 and `allocations` shows which. The `amount_refunded` of the payment intents
-// and of the booking is updated shortly afterwards.
+// processes crash. If the payment gateway refuses every part, the response is 502, or 422 `payment_disputed` if a payer
+// disputes the payment, and nothing is refunded. If it refuses some parts, the response is 201 and `allocations` shows
+// which. The `amount_refunded` of the payment intents and of the booking is updated shortly afterwards.
 //
 // Requires the scope payments:write. Errors: [ErrTenantSuspended], [ErrBookingNotFound], [ErrPaymentIntentNotFound],
-// [ErrNothingToRefund], [ErrPaymentIntentFailed].
+// [ErrNothingToRefund], [ErrPaymentDisputed], [ErrPaymentIntentFailed].
 func (a *RefundsAPI) Create(ctx context.Context, body RefundCreate, options ...Option) (*Refund, error) {
 	return one[Refund](ctx, a.c, call{method: "POST", path: "/refunds", body: body, key: true, strict: true}, options)
 }
@@ -1151,7 +1158,8 @@ type ServicesAPI struct{ c *Client }
 type ServicesListParams struct {
 	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit int
-	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first
+	// page.
 	Cursor string
 	// Order of the rows.
 	Sort SortOrder
@@ -1233,7 +1241,8 @@ type UnitsAPI struct{ c *Client }
 type UnitsListParams struct {
 	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit int
-	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first
+	// page.
 	Cursor string
 	// Order of the rows.
 	Sort SortOrder
@@ -1316,7 +1325,8 @@ type PackagesAPI struct{ c *Client }
 type PackagesListParams struct {
 	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit int
-	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first
+	// page.
 	Cursor string
 	// Order of the rows.
 	Sort SortOrder
@@ -1399,7 +1409,8 @@ type HolidayRulesAPI struct{ c *Client }
 type HolidayRulesListParams struct {
 	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit int
-	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first
+	// page.
 	Cursor string
 	// Order of the rows.
 	Sort SortOrder
@@ -1480,7 +1491,8 @@ type ClosuresAPI struct{ c *Client }
 type ClosuresListParams struct {
 	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit int
-	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first
+	// page.
 	Cursor string
 	// Order of the rows.
 	Sort SortOrder
@@ -1631,7 +1643,8 @@ type BookingsAPI struct{ c *Client }
 type BookingsListParams struct {
 	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit int
-	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first
+	// page.
 	Cursor string
 	// Order of the rows.
 	Sort SortOrder
@@ -1834,7 +1847,8 @@ func (a *BookingsAPI) Cancel(ctx context.Context, id string, body BookingCancel,
 type BookingsListPaymentsParams struct {
 	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit int
-	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first
+	// page.
 	Cursor string
 }
 
@@ -1880,7 +1894,8 @@ type CalendarFeedsAPI struct{ c *Client }
 type CalendarFeedsListParams struct {
 	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit int
-	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first
+	// page.
 	Cursor string
 	// Order of the rows.
 	Sort SortOrder
@@ -2013,7 +2028,8 @@ type WebhookEndpointsAPI struct{ c *Client }
 type WebhookEndpointsListParams struct {
 	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit int
-	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first
+	// page.
 	Cursor string
 	// Order of the rows.
 	Sort SortOrder
@@ -2120,7 +2136,8 @@ func (a *WebhookEndpointsAPI) Test(ctx context.Context, id string, body WebhookT
 type WebhookEndpointsListDeliveriesParams struct {
 	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit int
-	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first
+	// page.
 	Cursor string
 	// Order of the rows.
 	Sort SortOrder
@@ -2187,7 +2204,8 @@ type EventsAPI struct{ c *Client }
 type EventsListParams struct {
 	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit int
-	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first
+	// page.
 	Cursor string
 	// Order of the rows.
 	Sort SortOrder
@@ -2296,7 +2314,8 @@ type RequestLogsAPI struct{ c *Client }
 type RequestLogsListParams struct {
 	// Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB.
 	Limit int
-	// The next_cursor of the previous page. Send it unchanged, with the same filters.
+	// The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first
+	// page.
 	Cursor string
 	// Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter time.Time

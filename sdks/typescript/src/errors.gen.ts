@@ -288,6 +288,14 @@ export class BookingAlreadyPaid extends ValidationError {}
 export class BookingNotPayable extends ValidationError {}
 
 /**
+ * 422 `payment_disputed`: A payer disputes the payment with their bank, so it cannot be refunded. The bank returns the
+ * money if the payer wins.
+ *
+ * Answer the dispute at the payment gateway. If you win, you can refund the payment.
+ */
+export class PaymentDisputed extends ValidationError {}
+
+/**
  * 422 `currency_mismatch`: The currency of the payment differs from the booking's currency.
  *
  * Leave out currency, or send the booking's currency.
@@ -408,6 +416,7 @@ export const classOfCode: ReadonlyMap<string, ErrorClass> = new Map<string, Erro
   ["request_too_large", RequestTooLarge],
   ["booking_already_paid", BookingAlreadyPaid],
   ["booking_not_payable", BookingNotPayable],
+  ["payment_disputed", PaymentDisputed],
   ["currency_mismatch", CurrencyMismatch],
   ["idempotency_mismatch", IdempotencyMismatch],
   ["invalid_request", InvalidRequest],

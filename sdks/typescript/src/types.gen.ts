@@ -5289,7 +5289,7 @@ export type WebhookEvent = ({
 export type Limit = number;
 
 /**
- * The next_cursor of the previous page. Send it unchanged, with the same filters.
+ * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
  */
 export type Cursor = string;
 
@@ -5744,7 +5744,7 @@ export type ListCustomersData = {
          */
         limit?: number;
         /**
-         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
          */
         cursor?: string;
         /**
@@ -5991,7 +5991,7 @@ export type ListLeadsData = {
          */
         limit?: number;
         /**
-         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
          */
         cursor?: string;
         /**
@@ -6229,7 +6229,7 @@ export type ListQuotesData = {
          */
         limit?: number;
         /**
-         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
          */
         cursor?: string;
         /**
@@ -6669,7 +6669,7 @@ export type ListInvoicesData = {
          */
         limit?: number;
         /**
-         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
          */
         cursor?: string;
         /**
@@ -7205,7 +7205,7 @@ export type ListCreditNotesData = {
          */
         limit?: number;
         /**
-         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
          */
         cursor?: string;
         /**
@@ -7331,7 +7331,7 @@ export type ListPaymentIntentsData = {
          */
         limit?: number;
         /**
-         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
          */
         cursor?: string;
         /**
@@ -7552,7 +7552,7 @@ export type ListRefundsData = {
          */
         limit?: number;
         /**
-         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
          */
         cursor?: string;
         /**
@@ -7689,7 +7689,7 @@ export type ListServicesData = {
          */
         limit?: number;
         /**
-         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
          */
         cursor?: string;
         /**
@@ -7860,7 +7860,7 @@ export type ListUnitsData = {
          */
         limit?: number;
         /**
-         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
          */
         cursor?: string;
         /**
@@ -8031,7 +8031,7 @@ export type ListPackagesData = {
          */
         limit?: number;
         /**
-         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
          */
         cursor?: string;
         /**
@@ -8202,7 +8202,7 @@ export type ListHolidayRulesData = {
          */
         limit?: number;
         /**
-         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
          */
         cursor?: string;
         /**
@@ -8369,7 +8369,7 @@ export type ListClosuresData = {
          */
         limit?: number;
         /**
-         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
          */
         cursor?: string;
         /**
@@ -8660,7 +8660,7 @@ export type ListBookingsData = {
          */
         limit?: number;
         /**
-         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
          */
         cursor?: string;
         /**
@@ -8927,7 +8927,7 @@ export type ListBookingPaymentsData = {
          */
         limit?: number;
         /**
-         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
          */
         cursor?: string;
     };
@@ -9005,7 +9005,7 @@ export type ListCalendarFeedsData = {
          */
         limit?: number;
         /**
-         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
          */
         cursor?: string;
         /**
@@ -9285,7 +9285,7 @@ export type ListWebhookEndpointsData = {
          */
         limit?: number;
         /**
-         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
          */
         cursor?: string;
         /**
@@ -9606,7 +9606,7 @@ export type ListDeliveriesData = {
          */
         limit?: number;
         /**
-         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
          */
         cursor?: string;
         /**
@@ -9712,7 +9712,7 @@ export type ListEventsData = {
          */
         limit?: number;
         /**
-         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
          */
         cursor?: string;
         /**
@@ -9915,7 +9915,7 @@ export type ListRequestLogsData = {
          */
         limit?: number;
         /**
-         * The next_cursor of the previous page. Send it unchanged, with the same filters.
+         * The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page.
          */
         cursor?: string;
         /**

@@ -66,6 +66,7 @@ var Remedies = map[string]string{
 	"request_too_large":          "Send less data per request.",
 	"booking_already_paid":       "Get the booking. amount_due shows how much can still be paid.",
 	"booking_not_payable":        "Create a new booking and take the payment for it.",
+	"payment_disputed":           "Answer the dispute at the payment gateway. If you win, you can refund the payment.",
 	"currency_mismatch":          "Leave out currency, or send the booking's currency.",
 	"idempotency_mismatch":       "Use a new key for each new operation. To retry, send the unchanged request.",
 	"invalid_request":            "Correct the fields listed in errors.",
@@ -105,7 +106,7 @@ var Resources = []Resource{
 			Columns:     []string{"id", "name", "first_name", "last_name", "email", "phone", "company", "created_at", "updated_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
-				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
 				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at"}, Description: "Order of the rows."},
 				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
@@ -191,7 +192,7 @@ var Resources = []Resource{
 			Columns:     []string{"id", "status", "source", "first_name", "last_name", "email", "phone", "company", "event_type", "event_local_date", "guest_count", "budget", "lost_reason", "service_id", "unit_id", "package_id", "customer_id", "converted_booking_id", "converted_at", "created_at", "updated_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
-				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
 				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at"}, Description: "Order of the rows."},
 				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
@@ -313,7 +314,7 @@ var Resources = []Resource{
 			Columns:     []string{"id", "number", "status", "event_local_date", "event_start_time", "event_end_time", "tax_behavior", "subtotal_amount", "discount_amount", "discount_amount_total", "tax_amount", "total_amount", "deposit_amount", "booking_status", "decline_reason", "customer_id", "lead_id", "service_id", "unit_id", "package_id", "expires_at", "booking_id", "sent_at", "accepted_at", "declined_at", "cancelled_at", "created_at", "updated_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
-				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
 				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at"}, Description: "Order of the rows."},
 				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
@@ -474,7 +475,7 @@ var Resources = []Resource{
 			Columns:     []string{"id", "number", "status", "kind", "booking_status", "tax_behavior", "subtotal_amount", "discount_amount", "discount_amount_total", "tax_amount", "total_amount", "amount_paid", "amount_refunded", "amount_credited", "amount_due", "disputed", "overdue", "customer_id", "lead_id", "quote_id", "booking_id", "due_at", "opened_at", "paid_at", "voided_at", "created_at", "updated_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
-				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
 				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at"}, Description: "Order of the rows."},
 				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
@@ -654,7 +655,7 @@ var Resources = []Resource{
 			Columns:     []string{"id", "number", "status", "reason", "tax_behavior", "subtotal_amount", "discount_amount", "tax_amount", "total_amount", "refund", "refund_amount", "invoice_id", "customer_id", "booking_id", "refund_id", "created_at", "updated_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
-				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
 				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at"}, Description: "Order of the rows."},
 				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
@@ -695,7 +696,7 @@ var Resources = []Resource{
 			Columns:     []string{"id", "status", "amount", "currency", "amount_received", "amount_capturable", "amount_refunded", "booking_status", "capture_method", "receipt_email", "disputed", "booking_id", "invoice_id", "customer_id", "succeeded_at", "canceled_at", "created_at", "updated_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
-				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
 				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at"}, Description: "Order of the rows."},
 				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
@@ -767,7 +768,7 @@ var Resources = []Resource{
 			Columns:     []string{"id", "status", "amount", "currency", "reason", "booking_id", "payment_intent_id", "credit_note_id", "created_at", "updated_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
-				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
 				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at"}, Description: "Order of the rows."},
 				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
@@ -782,7 +783,7 @@ var Resources = []Resource{
 		{
 			Name: "create", Kind: Plain, Method: "POST", Path: "/refunds",
 			Summary:     "Create a refund",
-			Description: "Refunds card payments to the card that paid: one payment intent, or the payments of a booking, newest first and at most 20. Without `amount_minor`, it refunds everything that is left to refund. Refunds never exceed the amount paid, even with concurrent requests. Retries with the same Idempotency-Key create only one refund, even when processes crash. If the payment gateway refuses every part, the response is 502 and nothing is refunded. If it refuses some parts, the response is 201 and `allocations` shows which. The `amount_refunded` of the payment intents and of the booking is updated shortly afterwards.",
+			Description: "Refunds card payments to the card that paid: one payment intent, or the payments of a booking, newest first and at most 20. Without `amount_minor`, it refunds everything that is left to refund. Refunds never exceed the amount paid, even with concurrent requests. Retries with the same Idempotency-Key create only one refund, even when processes crash. If the payment gateway refuses every part, the response is 502, or 422 `payment_disputed` if a payer disputes the payment, and nothing is refunded. If it refuses some parts, the response is 201 and `allocations` shows which. The `amount_refunded` of the payment intents and of the booking is updated shortly afterwards.",
 			Body:        true,
 			Scopes:      []string{"payments:write"},
 			Fields: []Param{
@@ -813,7 +814,7 @@ var Resources = []Resource{
 			Columns:     []string{"id", "name", "duration_minutes", "slot_step_minutes", "buffer_before_minutes", "buffer_after_minutes", "active", "created_at", "updated_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
-				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
 				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at"}, Description: "Order of the rows."},
 				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
@@ -883,7 +884,7 @@ var Resources = []Resource{
 			Columns:     []string{"id", "status", "name", "capacity", "booking_mode", "created_at", "updated_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
-				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
 				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at"}, Description: "Order of the rows."},
 				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
@@ -949,7 +950,7 @@ var Resources = []Resource{
 			Columns:     []string{"id", "name", "base_price", "pricing", "deposit_type", "deposit_value", "duration_minutes", "visible", "active", "service_id", "created_at", "updated_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
-				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
 				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at"}, Description: "Order of the rows."},
 				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
@@ -1025,7 +1026,7 @@ var Resources = []Resource{
 			Columns:     []string{"id", "name", "date_from", "date_to", "recurrence", "multiplier_bps", "applies_to", "priority", "stackable", "active", "created_at", "updated_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
-				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
 				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at"}, Description: "Order of the rows."},
 				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
@@ -1098,7 +1099,7 @@ var Resources = []Resource{
 			Columns:     []string{"id", "name", "date_from", "date_to", "starts_at", "ends_at", "created_at", "updated_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
-				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
 				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at"}, Description: "Order of the rows."},
 				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
@@ -1201,7 +1202,7 @@ var Resources = []Resource{
 			Columns:     []string{"id", "number", "status", "payment_status", "event_type", "event_local_date", "event_local_end_date", "event_start_time", "event_end_time", "guest_count", "exclusive", "total_amount", "deposit_amount", "amount_paid", "amount_refunded", "amount_due", "disputed", "customer_id", "lead_id", "quote_id", "service_id", "unit_id", "package_id", "starts_at", "ends_at", "hold_expires_at", "confirmed_at", "cancelled_at", "completed_at", "created_at", "updated_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
-				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
 				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at"}, Description: "Order of the rows."},
 				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
@@ -1311,7 +1312,7 @@ var Resources = []Resource{
 			},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
-				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
 			},
 		},
 		{
@@ -1335,7 +1336,7 @@ var Resources = []Resource{
 			Columns:     []string{"id", "name", "include_details", "created_by", "unit_id", "created_at", "updated_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
-				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
 				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at"}, Description: "Order of the rows."},
 				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
@@ -1423,7 +1424,7 @@ var Resources = []Resource{
 			Columns:     []string{"id", "status", "disabled_reason", "url", "max_in_flight", "max_per_second", "consecutive_failures", "warning", "created_at", "updated_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
-				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
 				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at"}, Description: "Order of the rows."},
 				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
@@ -1534,7 +1535,7 @@ var Resources = []Resource{
 			},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
-				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
 				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at"}, Description: "Order of the rows."},
 				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
@@ -1565,7 +1566,7 @@ var Resources = []Resource{
 			Columns:     []string{"id", "type", "resource_version", "created_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
-				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
 				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at"}, Description: "Order of the rows."},
 				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
@@ -1634,7 +1635,7 @@ var Resources = []Resource{
 			Columns:     []string{"id", "status", "method", "route", "path", "code", "param", "credential_type", "duration_ms", "client_network", "user_agent", "sdk_version", "idempotency_key_hash", "replayed", "credential_id", "object_id", "created_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
-				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters."},
+				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
 				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
 				{Name: "status", Type: "string", Description: "Returns only requests with this HTTP status, such as `409`, or with a status of this class, such as `4xx`."},

@@ -296,6 +296,14 @@ class BookingNotPayable(base.UnprocessableError):
     """
 
 
+class PaymentDisputed(base.UnprocessableError):
+    """``payment_disputed``, status 422. A payer disputes the payment with their bank, so it cannot be refunded. The
+    bank returns the money if the payer wins.
+
+    Answer the dispute at the payment gateway. If you win, you can refund the payment.
+    """
+
+
 class CurrencyMismatch(base.UnprocessableError):
     """``currency_mismatch``, status 422. The currency of the payment differs from the booking's currency.
 
@@ -417,6 +425,7 @@ BY_CODE: dict[str, type[base.APIError]] = {
     "request_too_large": RequestTooLarge,
     "booking_already_paid": BookingAlreadyPaid,
     "booking_not_payable": BookingNotPayable,
+    "payment_disputed": PaymentDisputed,
     "currency_mismatch": CurrencyMismatch,
     "idempotency_mismatch": IdempotencyMismatch,
     "invalid_request": InvalidRequest,
@@ -462,6 +471,7 @@ __all__ = [
     "ModeMismatch",
     "NothingToRefund",
     "PackageNotFound",
+    "PaymentDisputed",
     "PaymentIntentFailed",
     "PaymentIntentNotFound",
     "QueryApiKeyUnsupported",

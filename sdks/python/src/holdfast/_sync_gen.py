@@ -110,7 +110,8 @@ class Customers:
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
                 exceed 2 MiB.
-            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor
+                returns the first page.
             sort: Order of the rows.
             created_after: Returns only rows created at or after this time, RFC 3339.
             created_before: Returns only rows created before this time, RFC 3339.
@@ -336,7 +337,8 @@ class Leads:
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
                 exceed 2 MiB.
-            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor
+                returns the first page.
             sort: Order of the rows.
             created_after: Returns only rows created at or after this time, RFC 3339.
             created_before: Returns only rows created before this time, RFC 3339.
@@ -557,7 +559,8 @@ class Quotes:
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
                 exceed 2 MiB.
-            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor
+                returns the first page.
             sort: Order of the rows.
             created_after: Returns only rows created at or after this time, RFC 3339.
             created_before: Returns only rows created before this time, RFC 3339.
@@ -863,7 +866,8 @@ class Invoices:
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
                 exceed 2 MiB.
-            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor
+                returns the first page.
             sort: Order of the rows.
             created_after: Returns only rows created at or after this time, RFC 3339.
             created_before: Returns only rows created before this time, RFC 3339.
@@ -1212,7 +1216,8 @@ class CreditNotes:
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
                 exceed 2 MiB.
-            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor
+                returns the first page.
             sort: Order of the rows.
             created_after: Returns only rows created at or after this time, RFC 3339.
             created_before: Returns only rows created before this time, RFC 3339.
@@ -1316,7 +1321,8 @@ class PaymentIntents:
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
                 exceed 2 MiB.
-            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor
+                returns the first page.
             sort: Order of the rows.
             created_after: Returns only rows created at or after this time, RFC 3339.
             created_before: Returns only rows created before this time, RFC 3339.
@@ -1462,7 +1468,8 @@ class Refunds:
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
                 exceed 2 MiB.
-            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor
+                returns the first page.
             sort: Order of the rows.
             created_after: Returns only rows created at or after this time, RFC 3339.
             created_before: Returns only rows created before this time, RFC 3339.
@@ -1502,14 +1509,15 @@ class Refunds:
         Refunds card payments to the card that paid: one payment intent, or the payments of a booking, newest first
         and at most 20. Without `amount_minor`, it refunds everything that is left to refund. Refunds never exceed
         the amount paid, even with concurrent requests. Retries with the same Idempotency-Key create only one refund,
-        even when processes crash. If the payment gateway refuses every part, the response is 502 and nothing is
-        refunded. If it refuses some parts, the response is 201 and `allocations` shows which. The `amount_refunded`
-        of the payment intents and of the booking is updated shortly afterwards.
+        even when processes crash. If the payment gateway refuses every part, the response is 502, or 422
+        `payment_disputed` if a payer disputes the payment, and nothing is refunded. If it refuses some parts, the
+        response is 201 and `allocations` shows which. The `amount_refunded` of the payment intents and of the
+        booking is updated shortly afterwards.
 
         Scopes: payments:write.
 
         Errors: TenantSuspended, BookingNotFound, PaymentIntentNotFound, IdempotencyInProgress, NothingToRefund,
-        IdempotencyMismatch, InvalidRequest, PaymentIntentFailed.
+        PaymentDisputed, IdempotencyMismatch, InvalidRequest, PaymentIntentFailed.
         """
         return self._client._json(ops.CREATE_REFUND, {}, options, body=body)
 
@@ -1569,7 +1577,8 @@ class Services:
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
                 exceed 2 MiB.
-            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor
+                returns the first page.
             sort: Order of the rows.
             created_after: Returns only rows created at or after this time, RFC 3339.
             created_before: Returns only rows created before this time, RFC 3339.
@@ -1687,7 +1696,8 @@ class Units:
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
                 exceed 2 MiB.
-            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor
+                returns the first page.
             sort: Order of the rows.
             created_after: Returns only rows created at or after this time, RFC 3339.
             created_before: Returns only rows created before this time, RFC 3339.
@@ -1804,7 +1814,8 @@ class Packages:
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
                 exceed 2 MiB.
-            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor
+                returns the first page.
             sort: Order of the rows.
             created_after: Returns only rows created at or after this time, RFC 3339.
             created_before: Returns only rows created before this time, RFC 3339.
@@ -1920,7 +1931,8 @@ class HolidayRules:
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
                 exceed 2 MiB.
-            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor
+                returns the first page.
             sort: Order of the rows.
             created_after: Returns only rows created at or after this time, RFC 3339.
             created_before: Returns only rows created before this time, RFC 3339.
@@ -2039,7 +2051,8 @@ class Closures:
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
                 exceed 2 MiB.
-            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor
+                returns the first page.
             sort: Order of the rows.
             created_after: Returns only rows created at or after this time, RFC 3339.
             created_before: Returns only rows created before this time, RFC 3339.
@@ -2256,7 +2269,8 @@ class Bookings:
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
                 exceed 2 MiB.
-            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor
+                returns the first page.
             sort: Order of the rows.
             created_after: Returns only rows created at or after this time, RFC 3339.
             created_before: Returns only rows created before this time, RFC 3339.
@@ -2466,7 +2480,8 @@ class Bookings:
             id: ID of the booking, `bk_…`.
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
                 exceed 2 MiB.
-            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor
+                returns the first page.
 
         Scopes: read:bookings.
 
@@ -2534,7 +2549,8 @@ class CalendarFeeds:
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
                 exceed 2 MiB.
-            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor
+                returns the first page.
             sort: Order of the rows.
             created_after: Returns only rows created at or after this time, RFC 3339.
             created_before: Returns only rows created before this time, RFC 3339.
@@ -2729,7 +2745,8 @@ class WebhookEndpoints:
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
                 exceed 2 MiB.
-            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor
+                returns the first page.
             sort: Order of the rows.
             created_after: Returns only rows created at or after this time, RFC 3339.
             created_before: Returns only rows created before this time, RFC 3339.
@@ -2886,7 +2903,8 @@ class WebhookEndpoints:
             id: ID of the endpoint, `we_…`.
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
                 exceed 2 MiB.
-            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor
+                returns the first page.
             sort: Order of the rows.
             created_after: Returns only rows created at or after this time, RFC 3339.
             created_before: Returns only rows created before this time, RFC 3339.
@@ -2984,7 +3002,8 @@ class Events:
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
                 exceed 2 MiB.
-            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor
+                returns the first page.
             sort: Order of the rows.
             created_after: Returns only rows created at or after this time, RFC 3339.
             created_before: Returns only rows created before this time, RFC 3339.
@@ -3129,7 +3148,8 @@ class RequestLogs:
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
                 exceed 2 MiB.
-            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters.
+            cursor: The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor
+                returns the first page.
             created_after: Returns only rows created at or after this time, RFC 3339.
             created_before: Returns only rows created before this time, RFC 3339.
             status: Returns only requests with this HTTP status, such as `409`, or with a status of this class, such

@@ -31,9 +31,9 @@ export class RefundsResource extends Resource {
    * Refunds card payments to the card that paid: one payment intent, or the payments of a booking, newest first and at most
    * 20. Without `amount_minor`, it refunds everything that is left to refund. Refunds never exceed the amount paid, even
    * with concurrent requests. Retries with the same Idempotency-Key create only one refund, even when processes crash. If
-   * the payment gateway refuses every part, the response is 502 and nothing is refunded. If it refuses some parts, the
-   * response is 201 and `allocations` shows which. The `amount_refunded` of the payment intents and of the booking is
-   * updated shortly afterwards.
+   * the payment gateway refuses every part, the response is 502, or 422 `payment_disputed` if a payer disputes the payment,
+   * and nothing is refunded. If it refuses some parts, the response is 201 and `allocations` shows which. The
+   * `amount_refunded` of the payment intents and of the booking is updated shortly afterwards.
    *
    * Scope: `payments:write`.
    */

@@ -106,7 +106,7 @@ func TestRequiredFields(t *testing.T) {
 		Message string
 		Errors  map[string][]string
 	}](a)
-	if len(got.Errors) != 2 || len(got.Errors["email"]) != 1 || !strings.HasSuffix(got.Message, "(and 1 more error)") {
+	if len(got.Errors) != 3 || len(got.Errors["email"]) != 1 || len(got.Errors["phone"]) != 1 || !strings.HasSuffix(got.Message, "(and 2 more errors)") {
 		t.Errorf("got %s", a.Body)
 	}
 	w.do(ctx, "POST", "/customers", `{"first_name":"Ann"}`).is(422, "invalid_request", "email")

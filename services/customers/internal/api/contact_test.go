@@ -18,7 +18,10 @@ func TestACustomerHasAnAddressOrANumber(t *testing.T) {
 	for _, body := range []string{
 		`{"first_name":"Ann"}`, `{"first_name":"Ann","phone":""}`, `{"first_name":"Ann","phone":null,"email":null}`, `{"first_name":"Ann","company":"Acme"}`,
 	} {
-		w.do(ctx, "POST", "/customers", body).is(422, "invalid_request", "email")
+		a := w.do(ctx, "POST", "/customers", body).is(422, "invalid_request", "email")
+		if got := decode[struct{ Errors map[string][]string }](a).Errors; len(got) != 2 || len(got["phone"]) != 1 {
+			t.Errorf("%s: %v, want an error on email and on phone", body, got)
+		}
 	}
 	w.do(ctx, "POST", "/customers", `{"phone":"+49 30 901820"}`).is(422, "invalid_request", "first_name")
 	a := w.do(ctx, "POST", "/customers", `{"first_name":"Ann","phone":"+49 30 901820"}`).is(201)

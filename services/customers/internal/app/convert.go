@@ -311,6 +311,7 @@ func ofPhone(ctx context.Context, tx pg.Tx, phone string) (none domain.CustomerI
 	if err != nil {
 		return none, err
 	}
+	found = slices.DeleteFunc(found, func(c domain.Customer) bool { return c.Phone != nil && !same(*c.Phone) }) // another extension
 	return onlyOne(ctx, tx, found, "phone number")
 }
 

@@ -15,7 +15,9 @@ import (
 var ErrCustomerNotFound = apperr.New(apperr.NotFound, "customer_not_found", "Customer not found.")
 
 // errNoContact is the response for a customer that could not be reached.
-var errNoContact = apperr.Field("email", "Is required if there is no phone number.")
+var errNoContact = apperr.Fields([]apperr.FieldError{
+	{Field: "email", Message: "Is required if there is no phone number."}, {Field: "phone", Message: "Is required if there is no email address."},
+})
 
 // Customer is a person or company that books, with an e-mail address, a telephone number or both. Nil means unknown.
 type Customer struct {
@@ -55,7 +57,7 @@ func (c Customer) Name() string {
 	return strings.TrimSpace(c.FirstName + " " + *c.LastName)
 }
 
-// Apply returns the customer with the given fields, or an error on email if it has neither an e-mail address nor a telephone number.
+// Apply returns the customer with the given fields, or an error on email and phone if it has neither an e-mail address nor a telephone number.
 func (c Customer) Apply(p CustomerPatch) (Customer, error) {
 	p.FirstName.Set(&c.FirstName)
 	p.LastName.SetNullable(&c.LastName)

@@ -75,7 +75,7 @@ func TestACustomerCanBeReached(t *testing.T) {
 		"one for the other":   {domain.Customer{Phone: new("1")}, domain.CustomerPatch{Email: value("a@b.co"), Phone: null}, new("a@b.co"), false},
 	} {
 		got, err := tc.before.Apply(tc.change)
-		if fields := fieldsOf(err); tc.fails != slices.Equal(fields, []string{"email"}) || !tc.fails && err != nil {
+		if fields := fieldsOf(err); tc.fails != slices.Equal(fields, []string{"email", "phone"}) || !tc.fails && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if address := got.EmailOrNil(); (address == nil) != (tc.email == nil) || address != nil && *address != *tc.email {

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -223,6 +224,18 @@ type phone struct {
 	marked   bool   // the number begins with + or 00, so that its country code is known
 }
 
+// extension matches the extension at the end of a folded telephone number, such as "ext. 45", "x45", "#45" or ";ext=45" (RFC 3966).
+var extension = regexp.MustCompile(`[0-9)][ ,;]*(?:ext(?:ension|n)?|x|#|durchwahl|poste)[ .:=#]*([0-9]{1,7}) *$`)
+
+// withoutExtension returns a folded telephone number without its extension, and the extension or "".
+func withoutExtension(text string) (number, ext string) {
+	at := extension.FindStringSubmatchIndex(text)
+	if at == nil {
+		return text, ""
+	}
+	return text[:at[0]+1], text[at[2]:at[3]]
+}
+
 // parsePhone reads the digits of a text that SearchFold folded.
 func parsePhone(text string) phone {
 	at := strings.IndexFunc(text, isDigit)
@@ -272,12 +285,14 @@ const (
 	phoneBare     = " n" // all digits of a number without + or 00, without leading zeros
 )
 
-// phoneEntries returns the search terms of a telephone number, at most as many as it has digits.
+// phoneEntries returns the search terms of a telephone number, at most six more than it has digits. A number with an extension is
+// found with and without it.
 func phoneEntries(text *string) []string {
 	if text == nil {
 		return nil
 	}
-	p := parsePhone(SearchFold(*text))
+	folded := SearchFold(*text)
+	p := parsePhone(folded)
 	if p.national == "" || len(p.digits) > maxPhoneDigits {
 		return nil
 	}
@@ -285,15 +300,25 @@ func phoneEntries(text *string) []string {
 	for i := range len(p.digits) - minPhonePart + 1 {
 		out = append(out, phoneInside+p.digits[i:])
 	}
-	switch {
-	case p.marked:
-		out = append(out, phoneFull+p.code+p.national, phoneNational+p.national)
-	case p.code != "":
-		out = append(out, phoneBare+p.national, phoneFull+p.code+p.rest, phoneNational+p.rest)
-	default:
-		out = append(out, phoneBare+p.national)
+	out = append(out, p.entries()...)
+	if number, ext := withoutExtension(folded); ext != "" {
+		out = append(out, parsePhone(number).entries()...)
 	}
 	return out
+}
+
+// entries returns the search terms by which a whole number is found.
+func (p phone) entries() []string {
+	switch {
+	case p.national == "":
+		return nil
+	case p.marked:
+		return []string{phoneFull + p.code + p.national, phoneNational + p.national}
+	case p.code != "":
+		return []string{phoneBare + p.national, phoneFull + p.code + p.rest, phoneNational + p.rest}
+	default:
+		return []string{phoneBare + p.national}
+	}
 }
 
 // PhoneTerm returns the term of a whole telephone number. Only digits count. A leading + or 00 and the country code may be missing
@@ -314,8 +339,13 @@ func (p phone) whole() Term {
 	return t
 }
 
-// SamePhone reports whether a customer with one telephone number is found by the other, as by the filter of the list.
+// SamePhone reports whether two telephone numbers are equal: the filter of the list finds one by the other, and they have the same
+// extension.
 func SamePhone(stored, given string) bool {
+	_, one := withoutExtension(SearchFold(stored))
+	if _, other := withoutExtension(SearchFold(given)); one != other {
+		return false
+	}
 	entries := phoneEntries(&stored)
 	for _, p := range PhoneTerm(given) {
 		if slices.ContainsFunc(entries, func(e string) bool { return p.From <= e && e < p.Before }) {

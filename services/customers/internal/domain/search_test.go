@@ -114,6 +114,30 @@ func TestSearchByPartOfAPhone(t *testing.T) {
 	}
 }
 
+// TestPhoneWithAnExtension checks that a number with an extension is found with and without it, and that different extensions are
+// different numbers.
+func TestPhoneWithAnExtension(t *testing.T) {
+	t.Parallel()
+	for _, stored := range []string{
+		"+1 555 010 9999 ext. 45", "(555) 010-9999 x45", "555-010-9999 #45", "tel:+1-555-010-9999;ext=45", "+1 555 010 9999, Extension 45", "+1 555 010 9999 EXT45",
+	} {
+		c := domain.Customer{FirstName: "x", Phone: new(stored)}
+		for _, q := range []string{"+1 555 010 9999", "555 010 9999", stored, "+1 555 010 9999 x45"} {
+			if !found(c, domain.PhoneTerm(q)) {
+				t.Errorf("phone=%q does not find %q", q, stored)
+			}
+		}
+		if !matches(c, "555 010 9999") || !domain.SamePhone(stored, "+1 555 010 9999 x45") {
+			t.Errorf("%q is another number", stored)
+		}
+		for _, q := range []string{"+1 555 010 9999", "+1 555 010 9999 x46"} {
+			if domain.SamePhone(stored, q) {
+				t.Errorf("%q and %q are the same number", stored, q)
+			}
+		}
+	}
+}
+
 // TestSearchTermsAreBounded checks that a resource has a limited number of search terms of limited length, for any texts.
 func TestSearchTermsAreBounded(t *testing.T) {
 	t.Parallel()

@@ -89,8 +89,8 @@ func auditFilter(c *gin.Context, by asker) (f store.AuditFilter, limit int, err 
 	if q.Has("mode") {
 		f.Livemode = new(caller.Mode(q.String("mode")) == caller.Live)
 	}
-	if q.Has("cursor") {
-		f.Before, err = strconv.ParseInt(q.String("cursor"), 10, 64)
+	if cursor := q.String("cursor"); cursor != "" {
+		f.Before, err = strconv.ParseInt(cursor, 10, 64)
 	}
 	return f, q.Int("limit", maxAudit), err
 }

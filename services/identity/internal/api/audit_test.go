@@ -48,6 +48,7 @@ func TestAuditForTheConsole(t *testing.T) {
 	from, to := url.QueryEscape(all[3].At.Format(time.RFC3339Nano)), url.QueryEscape(all[0].At.Format(time.RFC3339Nano))
 	for query, want := range map[string]int{
 		"?object=" + keys[1]:                         1,
+		"?cursor=":                                   len(all),
 		"?actor=" + owner.ID.String():                4,
 		"?actor=" + owner.ID.String() + "&mode=test": 2,
 		"?actor=" + owner.ID.String() + "&mode=live": 2,

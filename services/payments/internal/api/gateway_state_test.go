@@ -136,7 +136,7 @@ func TestRefundElsewhereBehindAReserve(t *testing.T) {
 		}
 		return nil
 	}
-	w.refund(ctx, refundOf(p, `,"amount_minor":400`), key("a")).is(502, "payment_intent_failed")
+	w.refund(ctx, refundOf(p, `,"amount_minor":400`), key("a")).is(422, "payment_disputed")
 	w.gateway.Before = nil
 	w.refresh(ctx, p.ID)
 	w.refund(ctx, refundOf(p, `,"amount_minor":500`), key("b")).is(201)

@@ -42,6 +42,8 @@ func gatewayError(cause error, fresh bool) (definite bool, clientErr error) {
 	var refused *domain.RefusedError
 	var busy *domain.BusyError
 	switch {
+	case errors.As(cause, &refused) && refused.Code == domain.ChargeDisputed:
+		return fresh || !refused.Unread, domain.ErrDisputed.WithCause(cause)
 	case errors.As(cause, &refused):
 		if field := fieldOf[refused.Param]; field != "" {
 			return fresh || !refused.Unread, apperr.Field(field, "%s", refused.Message)

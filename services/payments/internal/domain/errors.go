@@ -11,6 +11,7 @@ var (
 	ErrAlreadyPaid      = apperr.New(apperr.Invalid, "booking_already_paid", "Nothing is outstanding on the booking.").WithField("booking_id")
 	ErrNotPayable       = apperr.New(apperr.Invalid, "booking_not_payable", "The booking is cancelled or expired.").WithField("booking_id")
 	ErrCurrencyMismatch = apperr.New(apperr.Invalid, "currency_mismatch", "The currency differs from the booking's currency.").WithField("currency")
+	ErrDisputed         = apperr.New(apperr.Invalid, "payment_disputed", "A payer disputes the payment, so it cannot be refunded.").WithField("payment_intent_id")
 	ErrRefundNotFound   = apperr.New(apperr.NotFound, "refund_not_found", "Refund not found.")
 	ErrNothingToRefund  = apperr.New(apperr.Conflict, "nothing_to_refund",
 		"Nothing is left to refund: nothing was paid, or everything has been refunded or is being refunded.")

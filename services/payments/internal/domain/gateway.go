@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// ChargeDisputed is the gateway's code for the refusal to refund a payment that a payer disputes.
+const ChargeDisputed = "charge_disputed"
+
 // RefusedError is a definite refusal of the gateway. The call had no effect there.
 type RefusedError struct {
 	Failure
