@@ -28,7 +28,8 @@ func (s ownerSettings) open(ctx context.Context) (*pg.DB, error) {
 	return pg.Open(ctx, s.URL, pg.Options{MaxConns: 1, Background: true})
 }
 
-// topicsCommand creates topics, and increases the partitions of those that the service writes.
+// topicsCommand creates topics, and increases the partitions of those that the service writes, and of those that it reads whose writer
+// has no database.
 func topicsCommand(s proto.Service, missing error) *cobra.Command {
 	var increase bool
 	wait := defaultWait
@@ -46,23 +47,24 @@ func topicsCommand(s proto.Service, missing error) *cobra.Command {
 			return increaseTopics(cmd.Context(), s, cfg, wait)
 		},
 	}
-	cmd.Flags().BoolVar(&increase, "increase", false, "also increase the partitions of the service's own topics to KAFKA_PARTITIONS, in the order of each key")
+	cmd.Flags().BoolVar(&increase, "increase", false, "also increase the partitions of the service's own topics, and of requests with logs, to KAFKA_PARTITIONS, in the order of each key")
 	cmd.Flags().DurationVar(&wait, "wait", defaultWait, "with --increase: how long the relays wait for the consumers to handle all messages")
 	return cmd
 }
 
-// increaseTopics increases the topics that the service writes. A topic without an outbox has no order to keep.
+// increaseTopics increases the topics that the service writes. Before, it increases those that the service reads and that have no
+// outbox: they have no order to keep, and their writer has no commands for topics.
 func increaseTopics(ctx context.Context, s proto.Service, cfg kafkax.Settings, wait time.Duration) error {
 	cluster, err := cfg.Cluster()
 	if err != nil {
 		return err
 	}
-	if !s.Database {
-		for _, topic := range s.Topics {
-			if err := kafkax.AddPartitions(ctx, cluster, topic, cfg.Partitions); err != nil {
-				return err
-			}
+	for _, topic := range withoutOutbox(s) {
+		if err := kafkax.AddPartitions(ctx, cluster, topic, cfg.Partitions); err != nil {
+			return err
 		}
+	}
+	if len(s.Topics) == 0 {
 		return nil
 	}
 	var owner ownerSettings
@@ -83,6 +85,18 @@ func increaseTopics(ctx context.Context, s proto.Service, cfg kafkax.Settings, w
 		}
 	}
 	return nil
+}
+
+// withoutOutbox returns the topics that a service reads and whose writer has no database, and therefore no outbox.
+func withoutOutbox(s proto.Service) (found []string) {
+	for _, writer := range proto.Services() {
+		for _, topic := range writer.Topics {
+			if !writer.Database && slices.Contains(s.Reads, topic) {
+				found = append(found, topic)
+			}
+		}
+	}
+	return found
 }
 
 // readers returns the consumer groups of a topic.
