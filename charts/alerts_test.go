@@ -101,7 +101,7 @@ func TestAlertsOfOneRelease(t *testing.T) {
 var overridden = []string{"--set", "fullnameOverride=booking"}
 
 // override replaces the release in tests of rules.
-var override = strings.NewReplacer(`release="holdfast"`, `release="booking"`, "release: holdfast", "release: booking", `cronjob="holdfast-`, `cronjob="booking-`, "cronjob: holdfast-", "cronjob: booking-", "of holdfast-", "of booking-", "CronJob holdfast-", "CronJob booking-")
+var override = strings.NewReplacer(`release="holdfast"`, `release="booking"`, "release: holdfast", "release: booking", `cronjob="holdfast-`, `cronjob="booking-`, "cronjob: holdfast-", "cronjob: booking-", "of holdfast-", "of booking-", "CronJob holdfast-", "CronJob booking-", "summary: holdfast-", "summary: booking-")
 
 // TestAlertsWithOverriddenName runs the same cases with fullnameOverride.
 func TestAlertsWithOverriddenName(t *testing.T) {

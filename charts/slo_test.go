@@ -51,6 +51,11 @@ func durations(metric, labels, le string) func(all, bad string) []map[string]str
 			failed := strings.Replace(labels, `"200"`, `"500"`, 1)
 			fast = append(fast, map[string]string{"series": metric + "_count{" + own + stream + "}", "values": all},
 				map[string]string{"series": metric + "_count{" + own + failed + "}", "values": all})
+			if strings.Contains(labels, `"POST"`) { // slow payments by card, which wait for the payment gateway
+				for _, route := range []string{"/payment-intents", "/payment-intents/{id}/capture", "/refunds"} {
+					fast = append(fast, map[string]string{"series": metric + "_count{" + own + strings.Replace(labels, "/bookings", route, 1) + "}", "values": all})
+				}
+			}
 		}
 		return fast
 	}
