@@ -200,9 +200,7 @@ class RetriesTest(ClientCase):
                 self.assertEqual(len(self.server.requests), 1)
 
     def test_a_final_refusal_is_not_repeated(self) -> None:
-        self.server.replies = [
-            error(502, "payment_intent_failed", headers={"Service-Should-Retry": "false"})
-        ]
+        self.server.replies = [error(502, "payment_intent_failed", headers={"Service-Should-Retry": "false"})]
         with self.assertRaises(errors.PaymentIntentFailed):
             self.client().bookings.create({"event_date": "2030-06-01"})
         self.assertEqual(len(self.server.requests), 1)

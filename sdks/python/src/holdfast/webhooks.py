@@ -82,7 +82,8 @@ def verify(body: bytes, signature: str, secret: str | Sequence[str], *, toleranc
     if abs((time.time() if now is None else now) - int(signed)) > tolerance:
         raise WebhookSignatureError(f"The time of the signature differs from your clock by more than {tolerance} seconds.")
     message = signed.encode() + b"." + body
-    matches = [hmac.compare_digest(hmac.digest(key.encode(), message, hashlib.sha256), sum_) for key in secrets for sum_ in given]
+    wanted = [hmac.digest(key.encode(), message, hashlib.sha256) for key in secrets]
+    matches = [hmac.compare_digest(want, sum_) for want in wanted for sum_ in given]
     if not any(matches):
         raise WebhookSignatureError("No signature matches. Pass the body exactly as you received it, and the secret of this endpoint.")
 
