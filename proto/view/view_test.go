@@ -61,7 +61,10 @@ func text(t *testing.T, value any) string {
 // TestAddressesAreAbsolute checks that a tool can use the documents without knowing where they are from.
 func TestAddressesAreAbsolute(t *testing.T) {
 	t.Parallel()
-	contract, sdk, _ := documents(t)
+	contract, sdk, webhooks := documents(t)
+	if got := text(t, webhooks["servers"]); !strings.Contains(got, "https://receiver.example.com/hooks") {
+		t.Errorf("the servers of the webhooks are %s", got)
+	}
 	for _, doc := range []object{contract, sdk} {
 		got := text(t, doc["servers"]) + text(t, doc["externalDocs"]) + text(t, at(t, doc, "components", "securitySchemes"))
 		for _, want := range []string{"https://booking.test/api/v1", "https://booking.test/docs/errors", "https://booking.test/oauth/authorize"} {
