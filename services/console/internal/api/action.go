@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"holdfast.dev/libs/apperr"
@@ -20,7 +21,7 @@ var facts = map[string][]string{
 	"customers":    {"name", "email", "phone"},
 	"leads":        {"status", "first_name", "last_name", "email", "phone"},
 	"quotes":       {"status", "customer_id", "event_local_date", "event_start_time", "unit_id", "total_amount", "deposit_amount"},
-	"invoices":     {"status", "customer_id", "total_amount", "amount_paid", "amount_due"},
+	"invoices":     {"status", "customer_id", "total_amount", "amount_paid", "amount_credited", "amount_due"},
 	"payments":     {"status", "amount", "amount_capturable", "booking_id"},
 	"owed-refunds": {"status", "booking_id", "cause", "remaining_amount", "failure"},
 	"endpoints":    {"url", "status"},
@@ -49,7 +50,11 @@ func (f *form) actionForm(r *domain.Resource, a *domain.Action, o domain.Object)
 			out.Preview = append(out.Preview, text)
 		}
 	}
-	return out, f.fields(a.Operation, a.Fields)
+	fields := f.fields(a.Operation, a.Fields)
+	for i := range fields {
+		fields[i].Required = fields[i].Required || slices.Contains(a.Required, fields[i].Name)
+	}
+	return out, fields
 }
 
 func actionPage(r *domain.Resource, a *domain.Action) handler {
@@ -140,6 +145,11 @@ func (f *form) actionRequest(r *domain.Resource, a *domain.Action, fields []form
 	body, err := f.reader().Body(fields, f.posted)
 	if err != nil {
 		return in, err
+	}
+	for _, name := range a.Required { // the operation would use a default
+		if body[name] == nil {
+			return in, apperr.Field(name, "Is required.")
+		}
 	}
 	if err := f.resolveCustomer(f.r.Context(), body); err != nil {
 		return in, err

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 
 	"holdfast.dev/libs/apperr"
@@ -52,16 +53,24 @@ func (f *form) resolveCustomer(ctx context.Context, body map[string]any) error {
 		return nil
 	}
 	given = strings.TrimSpace(f.posted.Get("customer_id"))
-	filter := "q"
+	name, filter := "", "q"
+	if i := strings.LastIndex(given, ", "); i >= 0 { // a suggestion: the name and an address
+		name, given = given[:i], given[i+len(", "):]
+	}
 	switch {
 	case strings.Contains(given, "@"):
 		filter = "email"
 	case given != "" && strings.Trim(given, "0123456789+()/-. ") == "":
 		filter = "phone"
+	default:
+		name, given = "", strings.TrimSpace(f.posted.Get("customer_id"))
 	}
-	list, err := f.app.List(ctx, "listCustomers", url.Values{filter: {given}, "limit": {"2"}})
+	list, err := f.app.List(ctx, "listCustomers", url.Values{filter: {given}, "limit": {"10"}})
 	if err != nil {
 		return err
+	}
+	if name != "" {
+		list.Data = slices.DeleteFunc(list.Data, func(o domain.Object) bool { return o.Text("name") != name })
 	}
 	if len(list.Data) == 0 {
 		created, err := f.createCustomerOfLead(ctx, body, given)

@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 
 	"holdfast.dev/services/console/internal/domain"
@@ -38,14 +37,27 @@ func departure(p *page) error {
 	if err != nil {
 		return err
 	}
-	guests := slices.DeleteFunc(slices.Clone(found), func(o domain.Object) bool {
-		from := o.Time("starts_at")
-		return from == nil || !from.Equal(at)
-	})
+	count := domain.Departure{Seats: unit.Count("capacity")}
+	var guests []domain.Object
+	absent := 0
+	for _, o := range found {
+		if from := o.Time("starts_at"); from == nil || !from.Equal(at) {
+			continue
+		}
+		if !domain.TakesSeats(o.Text("status")) {
+			absent++
+			continue
+		}
+		count.Add(o.Text("status"), o.Count("guest_count"), o.Bool("exclusive"))
+		guests = append(guests, o)
+	}
 	r := *list
 	r.Columns = []string{"number", customerField, "guest_count", "exclusive", "status", "payment_status"}
 	out := pages.DepartureView{
-		Title: unit.Text("name") + ", " + p.DateTime(at), Seats: p.seats(unit, guests), Resource: &r, Rows: p.rows(&r, guests),
+		Title: unit.Text("name") + ", " + p.DateTime(at), Seats: p.T("seats_taken", "Taken", count.Taken, "Seats", count.Seats), Resource: &r, Rows: p.rows(&r, guests),
+	}
+	if absent > 0 {
+		out.Absent, out.All = p.T("departure_absent", "Count", absent), all
 	}
 	if len(found) == departureRows {
 		out.More = all
@@ -59,18 +71,3 @@ func departure(p *page) error {
 }
 
 const customerField = "customer_id"
-
-// seats returns how many seats pending and confirmed bookings take.
-func (s *session) seats(unit domain.Object, bookings []domain.Object) string {
-	seats, taken := unit.Count("capacity"), 0
-	for _, o := range bookings {
-		switch status := o.Text("status"); {
-		case status != "pending" && status != "confirmed":
-		case o.Bool("exclusive"):
-			taken = seats
-		default:
-			taken += max(1, o.Count("guest_count"))
-		}
-	}
-	return s.T("seats_taken", "Taken", taken, "Seats", seats)
-}

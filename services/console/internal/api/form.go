@@ -52,6 +52,7 @@ func (f *form) readForm() (err error) {
 	if form := f.posted.Get("form"); !f.formKey().Genuine(form[strings.LastIndexByte(form, '.')+1:], f.server.Now()) {
 		return domain.ErrStaleForm
 	}
+	domain.RestoreIDs(f.posted)
 	if lang := f.posted.Get("lang"); lang != "" { // numbers are parsed and shown in the language in which they were entered
 		f.Text = f.server.Messages.For(lang, f.Lang)
 	}
@@ -147,6 +148,19 @@ func (f *form) addSelected(choices view.Choices, fields []forms.Field, form url.
 				text := cmp.Or(f.app.Names.Of(f.r.Context(), []string{id})[id], id)
 				choices[kind] = append(choices[kind], view.Option{Value: id, Text: text})
 			}
+		}
+	}
+}
+
+// nameCustomers shows the names of customers in place of their ids.
+func (f *form) nameCustomers(inputs []view.Input) {
+	for i := range inputs {
+		in := &inputs[i]
+		if r := domain.ResourceOf(in.Value); in.Kind != domain.CustomerInput || r == nil || r.Name != "customers" {
+			continue
+		}
+		if name := f.app.Names.Of(f.r.Context(), []string{in.Value})[in.Value]; name != "" {
+			in.ID, in.Value = in.Value, name
 		}
 	}
 }

@@ -265,9 +265,23 @@ func suggestCustomers(p *page) error {
 		if err != nil {
 			return err
 		}
-		for _, o := range list.Data {
-			out = append(out, view.Option{Value: o.Text("id") + " " + o.Text("name") + ", " + o.First("email", "phone")})
-		}
+		out = customerOptions(list.Data)
 	}
 	return p.show(http.StatusOK, pages.Options(out))
+}
+
+// customerOptions returns suggestions of customers: their names and addresses, and also the ids of customers who have the same.
+func customerOptions(list []domain.Object) []view.Option {
+	texts, times := make([]string, len(list)), map[string]int{}
+	for i, o := range list {
+		texts[i] = strings.Trim(o.Text("name")+", "+o.First("email", "phone"), ", ")
+		times[texts[i]]++
+	}
+	out := make([]view.Option, len(list))
+	for i, o := range list {
+		if out[i].Value = texts[i]; times[texts[i]] > 1 || o.First("email", "phone") == "" {
+			out[i].Value += " " + o.Text("id")
+		}
+	}
+	return out
 }

@@ -313,7 +313,8 @@ func (p *page) showForm(status int, out pages.FormView, fields []forms.Field, fo
 		}
 	}
 	p.addSelected(choices, fields, form)
-	out.Inputs = p.Inputs(fields, form, choices)
+	out.Inputs = append(p.Inputs(fields, form, choices), out.Further...)
+	p.nameCustomers(out.Inputs)
 	out.Faults = p.summary(view.Place(out.Inputs, faults))
 	return p.show(status, pages.Form(p.frame(problem), out))
 }
@@ -327,6 +328,11 @@ func (p *page) refused(err error, out pages.FormView, fields []forms.Field) erro
 	}
 	problem := p.verdict(err)
 	if e.Code == "slot_unavailable" {
+		if left, ok := e.Extra["seats_available"]; ok {
+			if problem = p.T("seats_unavailable", "Count", left); left == 0 {
+				problem = p.T("no_seats")
+			}
+		}
 		problem = strings.TrimSpace(problem + " " + p.clash())
 	}
 	return p.showForm(httpx.StatusOf(e.Kind), out, fields, domain.RowsFirst(fields, p.posted), p.faults(err), problem)

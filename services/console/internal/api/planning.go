@@ -99,7 +99,7 @@ func availability(p *page) error {
 		day = p.workspace.Now(p.server.Now()).Format(time.DateOnly)
 	}
 	out := pages.AvailabilityView{
-		Date: day, Filters: p.filterInputs(fields, q, choices), Units: p.Inputs(p.queryFields("explainAvailability", "unit_id"), q, choices), At: q.Get("at"),
+		Date: day, Filters: p.filterInputs(fields, q, choices), Units: p.Inputs(p.queryFields("explainAvailability", "unit_id"), q, choices), At: q.Get("at"), Past: q.Get("past") == "true",
 	}
 	if err := p.addSlots(&out, q, day); err != nil {
 		return err
@@ -126,16 +126,24 @@ func (f *form) addSlots(out *pages.AvailabilityView, q url.Values, day string) e
 	if err != nil || len(list.Data) == 0 {
 		return err
 	}
-	one := list.Data[0]
+	one, now, hidden := list.Data[0], f.workspace.Now(f.server.Now()), 0
 	out.Holiday = one.Object("holiday").Text("name")
 	for _, u := range one.Objects("units") {
 		row := pages.UnitSlots{Name: u.Text("name"), Status: f.Word(u.Text("status"))}
 		for _, s := range u.Objects("slots") {
+			if at := s.Time("starts_at"); at != nil && at.Before(now) && !out.Past {
+				hidden++
+				continue
+			}
 			if one := f.slot(s, u.Text("unit_id"), q.Get("service_id"), day); one.Text != "" {
 				row.Slots = append(row.Slots, one)
 			}
 		}
 		out.Rows = append(out.Rows, row)
+	}
+	if hidden > 0 {
+		q.Set("past", "true")
+		out.Hidden, out.ShowPast = f.T("past_slots", "Count", hidden), f.workspace.Path("availability")+"?"+q.Encode()
 	}
 	return nil
 }

@@ -6,14 +6,17 @@ import (
 	"net/url"
 	"slices"
 
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/forms"
 
 	"holdfast.dev/services/console/internal/domain"
 	"holdfast.dev/services/console/internal/pages"
+	"holdfast.dev/services/console/internal/view"
 )
 
 // newForm returns the form that creates a resource.
 func (f *form) newForm(r *domain.Resource) (pages.FormView, []forms.Field) {
+	f.Resource = r.Name
 	address := f.workspace.Path(r.Name + "/new")
 	if q := f.pageQuery(); len(q) > 0 {
 		address += "?" + q.Encode()
@@ -22,6 +25,19 @@ func (f *form) newForm(r *domain.Resource) (pages.FormView, []forms.Field) {
 		return r.Name != "refunds" && slices.Contains(linked, field.Name) && !f.r.URL.Query().Has(field.Name)
 	})
 	return pages.FormView{Title: f.T("new_" + r.Name), Action: address, Back: f.workspace.Path(r.Name), Button: f.T("save")}, fields
+}
+
+// withoutUnit adds a box to the form of a booking that would hold no unit. It returns an error until the operator has checked it.
+func (f *form) withoutUnit(out *pages.FormView, missing bool) error {
+	if !missing {
+		return nil
+	}
+	const name = "without_unit"
+	out.Further = append(out.Further, view.Input{Name: name, Kind: domain.CheckInput, Label: f.T("without_unit"), Value: f.posted.Get(name)})
+	if f.posted.Get(name) == "true" {
+		return nil
+	}
+	return apperr.Field(name, "%s", f.T("without_unit_warning"))
 }
 
 // linked are the fields that a form has only if the linking page sets them.
@@ -62,7 +78,7 @@ func create(r *domain.Resource) handler {
 		out, fields := p.newForm(r)
 		body, err := p.reader().Body(fields, p.posted)
 		if err == nil {
-			err = p.resolveCustomer(p.r.Context(), body)
+			err = apperr.Join(p.withoutUnit(&out, body["unit_id"] == nil && (body["package_id"] != nil || body["service_id"] != nil) && r.Name == "bookings"), p.resolveCustomer(p.r.Context(), body))
 		}
 		var created domain.Object
 		if err == nil {
@@ -85,6 +101,7 @@ func create(r *domain.Resource) handler {
 
 // editForm returns the form that changes a resource.
 func (f *form) editForm(r *domain.Resource, o domain.Object) (pages.FormView, []forms.Field) {
+	f.Resource = r.Name
 	address := f.workspace.Path(r.Name + "/" + o.Text("id"))
 	return pages.FormView{Title: f.T("edit_what", "Name", r.TitleOf(o)), Action: address + "/edit", Back: address, Button: f.T("save"), Version: o.Version()}, f.fields(r.Update, r.Edit)
 }
@@ -126,7 +143,8 @@ func update(r *domain.Resource) handler {
 		out.Version = version
 		body, err := p.reader().Changes(fields, p.posted, o)
 		if err == nil {
-			err = p.resolveCustomer(ctx, body)
+			unit, named := body["unit_id"]
+			err = apperr.Join(p.withoutUnit(&out, named && unit == nil && r.Name == "bookings"), p.resolveCustomer(ctx, body))
 		}
 		if err == nil && len(body) > 0 {
 			_, err = p.submit(domain.Request{Operation: r.Update, Params: []string{id}, Body: body, Version: version})

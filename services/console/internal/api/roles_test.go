@@ -144,6 +144,9 @@ func (p *platform) changedForm(path string) url.Values {
 			form.Set(name, "changed")
 		}
 	}
+	if strings.HasSuffix(path, "/credit") {
+		form.Set("amount", "1")
+	}
 	if form.Has("hold_ttl_minutes") {
 		form.Set("hold_ttl_minutes", "45")
 	}

@@ -28,9 +28,28 @@ type CalendarBooking struct {
 	Departure *Departure `json:"-"` // nil: a booking
 }
 
-// Departure contains all bookings of a slot of a unit in seats mode.
+// Departure contains the bookings of a slot of a unit in seats mode whose guests take seats.
 type Departure struct {
 	Bookings, Taken, Seats int
+}
+
+// TakesSeats reports whether the guests of a booking with that status are expected or were present. Guests who did not show up
+// take no seats.
+func TakesSeats(status string) bool {
+	return status == "pending" || status == "confirmed" || status == "completed"
+}
+
+// Add counts a booking. Without a number of guests, it has one.
+func (d *Departure) Add(status string, guests int, exclusive bool) {
+	switch {
+	case !TakesSeats(status):
+		return
+	case exclusive:
+		d.Taken = d.Seats
+	default:
+		d.Taken += max(1, guests)
+	}
+	d.Bookings++
 }
 
 // Span is a range of days that a calendar shows.
@@ -99,6 +118,7 @@ type Slot struct {
 	CalendarBooking
 
 	Column, Width int    // in quarters of an hour, in the view of a day
+	Lane          int    // in the view of a day, from 0: slots that overlap are in different lanes
 	Start         string // HH:MM on this day, "" for a whole day
 	First         bool   // the first day of the booking: it can be moved only there
 }
@@ -146,21 +166,13 @@ func departures(units []Unit, bookings []CalendarBooking) []CalendarBooking {
 			b.Departure, b.HoldExpiresAt = shared[at], nil
 			out = append(out, b)
 		}
-		shared[at].add(b)
+		guests := 0
+		if b.GuestCount != nil {
+			guests = *b.GuestCount
+		}
+		shared[at].Add(b.Status, guests, b.Exclusive)
 	}
 	return out
-}
-
-func (d *Departure) add(b CalendarBooking) {
-	d.Bookings++
-	switch {
-	case b.Exclusive:
-		d.Taken = d.Seats
-	case b.GuestCount != nil:
-		d.Taken += *b.GuestCount
-	default:
-		d.Taken++
-	}
 }
 
 // CalendarRows places bookings on the units and days of a calendar. Bookings without a unit are in a separate first row.
@@ -185,12 +197,41 @@ func CalendarRows(units []Unit, bookings []CalendarBooking, days []time.Time, zo
 	for _, l := range rows {
 		for _, slots := range l.Days {
 			slices.SortStableFunc(slots, func(a, b Slot) int { return cmp.Compare(a.Column, b.Column) })
+			setLanes(slots)
 		}
 	}
 	if !slices.ContainsFunc(rows[0].Days, func(s []Slot) bool { return len(s) > 0 }) {
 		return rows[1:]
 	}
 	return rows
+}
+
+// MostLanes is the maximum number of lanes of a row. Further slots share the last lane.
+const MostLanes = 40
+
+// setLanes puts each of the slots, which are sorted by column, in the first free lane.
+func setLanes(slots []Slot) {
+	var free []int // for each lane, the first free column
+	for i := range slots {
+		s := &slots[i]
+		lane := slices.IndexFunc(free, func(column int) bool { return column <= s.Column })
+		if lane < 0 && len(free) < MostLanes {
+			lane, free = len(free), append(free, 0)
+		}
+		if lane < 0 {
+			lane = MostLanes - 1
+		}
+		s.Lane, free[lane] = lane, s.Column+s.Width
+	}
+}
+
+// Lanes returns the number of lanes of a day, at least one.
+func (l CalendarRow) Lanes(day int) int {
+	lanes := 1
+	for _, s := range l.Days[day] {
+		lanes = max(lanes, s.Lane+1)
+	}
+	return lanes
 }
 
 // NameShown is how many bytes of a customer's name a calendar shows.

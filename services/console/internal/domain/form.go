@@ -35,6 +35,18 @@ func Keepable(form url.Values) url.Values {
 	return out
 }
 
+// RestoreIDs replaces the names of customers that a form showed, and that were not changed, with their ids.
+func RestoreIDs(form url.Values) {
+	for name := range special {
+		shown, id := "shown_"+name, "id_"+name
+		if special[name] == CustomerInput && form.Has(id) && form.Get(name) == form.Get(shown) {
+			form.Set(name, form.Get(id))
+		}
+		form.Del(shown)
+		form.Del(id)
+	}
+}
+
 // Rows is how many line items a form has in addition to the existing ones.
 const Rows = 3
 
@@ -262,8 +274,13 @@ func (r Reader) scalar(f forms.Field, in Input, text string, form url.Values) (a
 		}
 		return v, nil
 	case CustomerInput:
-		id, _, _ := strings.Cut(text, " ") // a suggestion contains the name after the id
-		return id, nil
+		words := strings.Fields(text)
+		for _, id := range []string{words[0], words[len(words)-1]} { // the name can be before or after the id
+			if ResourceOf(id) != nil {
+				return id, nil
+			}
+		}
+		return text, nil
 	default:
 		return text, nil
 	}
@@ -294,31 +311,6 @@ func texts(text string) []string {
 		}
 	}
 	return out
-}
-
-func hours(f forms.Field, form url.Values) (any, bool, error) {
-	if form.Get(f.Name+".always") == "true" {
-		return nil, true, nil
-	}
-	out, given := map[string]any{}, false
-	for _, day := range Weekdays {
-		given = given || form.Has(f.Name+"."+day)
-		ranges := [][]string{}
-		for part := range strings.SplitSeq(form.Get(f.Name+"."+day), ",") {
-			if part = strings.TrimSpace(part); part == "" {
-				continue
-			}
-			from, to, ok := strings.Cut(strings.NewReplacer("–", "-", " ", "").Replace(part), "-")
-			if !ok {
-				return nil, false, apperr.Field(f.Name+"."+day, "Must be times such as 09:00-12:00, 13:00-17:00, or empty for a closed day.")
-			}
-			ranges = append(ranges, []string{from, to})
-		}
-		if len(ranges) > 0 {
-			out[day] = ranges
-		}
-	}
-	return out, given, nil
 }
 
 // lines reads the rows of a list. Empty rows are omitted. Errors count rows in the order of RowsFirst.
@@ -494,30 +486,6 @@ func indented(v any) string {
 		return ""
 	}
 	return strings.TrimSpace(out.String())
-}
-
-// HoursText formats the opening hours of a day as a form shows them.
-func HoursText(v any) string {
-	ranges, _ := v.([]any)
-	var parts []string
-	for _, one := range ranges {
-		if pair, ok := one.([]any); ok && len(pair) == 2 {
-			from, _ := pair[0].(string)
-			to, _ := pair[1].(string)
-			parts = append(parts, from+"-"+to)
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-func showHours(form url.Values, name string, o Object) {
-	week := o.Object(name)
-	if week == nil {
-		form.Set(name+".always", "true")
-	}
-	for _, day := range Weekdays {
-		form.Set(name+"."+day, HoursText(week[day]))
-	}
 }
 
 // ResourceKind returns the kind of resource that a field of ids refers to: unit for unit_id and unit_ids; "" for other fields.

@@ -93,6 +93,7 @@ type Action struct {
 	Operation string
 	From      []string          // statuses that allow it; nil: all
 	Fields    []string          // of the body, requested in a form
+	Required  []string          // those that the form requires although the operation does not
 	Fixed     map[string]string // of the body; for a Page, the initial values of its form
 	Body      string            // the field of the body for the resource's id; "": it is in the path
 	Page      bool              // it leads to the form of another resource

@@ -125,7 +125,7 @@ var resourceTable = []Resource{
 		Actions: []Action{
 			{Name: "open", Operation: "openInvoice", From: []string{"draft"}},
 			{Name: "pay", Operation: "recordInvoicePayment", From: []string{"open", "partially_paid", "uncollectible"}, Fields: []string{"amount", "method", "paid_at", "reference"}},
-			{Name: "credit", Operation: "createCreditNote", From: []string{"open", "partially_paid", "paid", "uncollectible"}, Fields: []string{"amount", "reason", "refund"}, Fresh: true},
+			{Name: "credit", Operation: "createCreditNote", From: []string{"open", "partially_paid", "paid", "uncollectible"}, Fields: []string{"amount", "reason", "refund"}, Required: []string{"amount"}, Fresh: true},
 			{Name: "uncollectible", Operation: "markInvoiceUncollectible", From: []string{"open", "partially_paid"}, Danger: true},
 			{Name: "void", Operation: "voidInvoice", From: []string{"open", "uncollectible"}, Danger: true},
 			{Name: "delete", Operation: "deleteInvoice", From: []string{"draft"}, Danger: true},

@@ -81,6 +81,27 @@ func described(in view.Input) templ.Attributes {
 	return out
 }
 
+// wrongInput is an input with an error: its id on the page, its label, and the error.
+type wrongInput struct{ ID, Label, Text string }
+
+// wrongInputs returns the inputs with errors, in the order of the form.
+func wrongInputs(inputs []view.Input) []wrongInput {
+	var out []wrongInput
+	for _, in := range inputs {
+		if in.Wrong != "" {
+			out = append(out, wrongInput{"in-" + in.Name, in.Label, in.Wrong})
+		}
+		out = append(out, wrongInputs(in.Inner)...)
+		for i, row := range in.Rows {
+			for _, w := range wrongInputs(row) {
+				w.Label = in.Label + " " + strconv.Itoa(i+1) + ", " + w.Label
+				out = append(out, w)
+			}
+		}
+	}
+	return out
+}
+
 // hiddenFixed returns fixed values in order.
 func hiddenFixed(m map[string]string) [][2]string {
 	var out [][2]string

@@ -266,7 +266,7 @@ func List(f Frame, v ListView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = faults(v.Faults).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = errorSummary(f, "", v.Faults, nil).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1518,7 +1518,7 @@ func value(f Frame, v view.Value) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-		case view.Hours:
+		case view.Hours, view.Members:
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 127, "<table class=\"table table-xs w-auto\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -108,9 +108,24 @@ type Frame struct {
 	Query     string     // of the search
 	Notice    string     // confirmation of an action
 	Problem   string     // description of an error
+	Failed    bool       // the page shows a form again with errors
 	Charts    bool       // the page has charts
 	First     bool       // the browser does not have the style yet: the page contains it, to avoid a second round trip
 	Live      string     // the address of the page's updates; "": none
+}
+
+// documentTitle returns the title of the document. It states first that a submitted form has errors.
+func (f Frame) documentTitle(title string) string {
+	if f.Failed || f.Problem != "" {
+		return f.T("error_title", "Title", title)
+	}
+	return title
+}
+
+// withSummary returns the frame of a page that shows its errors in its own summary.
+func (f Frame) withSummary(failed bool) Frame {
+	f.Failed, f.Problem = failed, ""
+	return f
 }
 
 // NavGroup is a group of the navigation.

@@ -175,7 +175,7 @@ func resources(t *testing.T, add func(ids ...string)) {
 }
 
 // optional are prefixes of ids that exist only for some values.
-var optional = []string{"hint_", "preview_", "word_", "error_", "message_", "done_", "field_", "failure_"}
+var optional = []string{"hint_", "empty_", "preview_", "word_", "error_", "message_", "done_", "field_", "failure_"}
 
 var placeholder = regexp.MustCompile(`{{\.\w+}}`)
 

@@ -24,6 +24,9 @@ func openHour(l domain.CalendarRow, hour int) bool {
 	return false
 }
 
+// laneSpan returns the class of a cell that extends over all lanes of a row of the day.
+func laneSpan(l domain.CalendarRow) string { return "rs-" + strconv.Itoa(l.Lanes(0)) }
+
 // newAt returns the address of the form for a booking of a unit at a time.
 func newAt(f Frame, l domain.CalendarRow, day time.Time, start string) templ.SafeURL {
 	q := url.Values{"event_date": {day.Format(time.DateOnly)}}

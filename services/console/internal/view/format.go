@@ -2,6 +2,7 @@
 package view
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -104,13 +105,19 @@ func (f Format) Taxes(list []domain.Object) string {
 
 // Label returns the name of a field: the one for the page's resource, such as field_requests_method, or else the one for all. If the
 // language has no name for it, Label returns its name in the API.
-func (f Format) Label(field string) string {
-	for _, id := range []string{"field_" + f.Resource + "_" + field, "field_" + field} {
+func (f Format) Label(field string) string { return cmp.Or(f.ofResource("field_", field), field) }
+
+// hint returns the hint for a field, as Label does; "" if there is none.
+func (f Format) hint(field string) string { return f.ofResource("hint_", field) }
+
+// ofResource returns a text about a field: the one for the page's resource, or else the one for all.
+func (f Format) ofResource(prefix, field string) string {
+	for _, id := range []string{prefix + f.Resource + "_" + field, prefix + field} {
 		if s, ok := f.Find(id); ok {
 			return s
 		}
 	}
-	return field
+	return ""
 }
 
 // Actor returns the name of an actor that has no page: a service of the platform, or an unknown one.

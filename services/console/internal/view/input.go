@@ -25,6 +25,7 @@ type Input struct {
 	MaxLen   int
 	Min, Max string // of a number; "": no bound
 	Hint     string
+	ID       string // of the customer whose name is the value; "": the value is what was entered
 	Wrong    string // the error of the value; "" for none
 	Inner    []Input
 	Rows     [][]Input
@@ -47,9 +48,7 @@ func (f Format) input(field forms.Field, name string, form url.Values, choices C
 		Name: name, Label: f.Label(field.Name), Kind: domain.InputOf(field), Value: form.Get(name), Required: field.Required, MaxLen: field.MaxLen,
 		Selected: form[name],
 	}
-	if hint, ok := f.Find("hint_" + field.Name); ok {
-		in.Hint = hint
-	}
+	in.Hint = f.hint(field.Name)
 	switch in.Kind {
 	case domain.SecretInput, domain.HeadersInput:
 		in.Value = "" // no page contains a secret
@@ -59,7 +58,10 @@ func (f Format) input(field forms.Field, name string, form url.Values, choices C
 			in.Max = strconv.FormatInt(field.Max, 10)
 		}
 	case domain.ChoiceInput:
-		in.Options = f.options(field, choices)
+		if in.Value == "" && len(field.Enum) > 0 && !field.Required {
+			in.Value = unset[field.Name]
+		}
+		in.Options = f.options(field, in.Value, choices)
 	case domain.ChoicesInput:
 		if in.Options = choices[domain.ResourceKind(field.Name)]; in.Options == nil && field.Items != nil {
 			in.Options = f.enumOptions(field.Name, field.Items.Enum)
@@ -81,16 +83,28 @@ func (f Format) input(field forms.Field, name string, form url.Values, choices C
 	return in
 }
 
-// options returns the choices of a field: resources, or the values of an enumeration.
-func (f Format) options(field forms.Field, choices Choices) []Option {
+// unset are the values that fields without a value have.
+var unset = map[string]string{
+	"booking_mode": "exclusive", "capture_method": "automatic", "deposit_type": "none", "kind": "full", "pricing": "per_booking", "recurrence": "none", "refund": "none",
+}
+
+// options returns the choices of a field: resources, or the values of an enumeration. The first choice of an optional field is to
+// leave it empty, unless that is the same as one of its values.
+func (f Format) options(field forms.Field, value string, choices Choices) []Option {
 	list := choices[domain.ResourceKind(field.Name)]
+	enum := list == nil && len(field.Enum) > 0
 	if list == nil {
 		list = f.enumOptions(field.Name, field.Enum)
 	}
-	if !field.Required || list == nil {
-		list = append([]Option{{"", f.T("none")}}, list...)
+	switch {
+	case field.Required && list != nil, enum && unset[field.Name] != "", enum && value != "" && !field.Nullable:
+		return list
 	}
-	return list
+	empty := f.T("none")
+	if text, ok := f.Find("empty_" + field.Name); ok {
+		empty = text
+	}
+	return append([]Option{{"", empty}}, list...)
 }
 
 func (f Format) enumOptions(field string, enum []string) []Option {

@@ -26,6 +26,7 @@ const (
 	Amount  Kind = "amount"
 	Code    Kind = "code"
 	Hours   Kind = "hours"
+	Members Kind = "members" // of an object: names and values
 	Lines   Kind = "lines"
 	Taxes   Kind = "taxes"
 	Paid    Kind = "payments"
@@ -43,7 +44,7 @@ type Value struct {
 	Tone  string // of a badge: good, bad, busy, calm
 	At    string // RFC 3339, of an instant that is counted down
 	Links []Value
-	Rows  [][]string // of lines, payments, and hours
+	Rows  [][]string // of lines, payments, hours, and members
 }
 
 // Values converts fields to values. Path returns the address of a page of the workspace. NameOf returns the name of a resource by
@@ -65,7 +66,7 @@ var tones = map[string]string{
 }
 
 // enumerations are the fields whose values are enumerations.
-var enumerations = []string{"method", "source_kind", "kind", "deposit_type", "recurrence", "capture_method", "reason", "cause", "disabled_reason", "failure_reason", "booking_status", "role", "mode"}
+var enumerations = []string{"pricing", "booking_mode", "tax_behavior", "refund", "method", "source_kind", "kind", "deposit_type", "recurrence", "capture_method", "reason", "cause", "disabled_reason", "failure_reason", "booking_status", "role", "mode"}
 
 // Of returns how a page shows a field of a resource.
 func (v Values) Of(o domain.Object, name string) Value {
@@ -217,9 +218,59 @@ func (v Values) list(out *Value, o domain.Object, name string, list []any) {
 			}
 			out.Rows = append(out.Rows, []string{at, v.Word(p.Text("method")), p.Text("reference"), v.Money(m), state, reverse})
 		}
+	case "allocations", "refund_rules":
+		out.Kind = Members
+		for _, one := range o.Objects(name) {
+			out.Rows = append(out.Rows, v.members(v.amountOf(one, o))...)
+		}
 	default:
 		v.texts(out, o, name, list)
 	}
+}
+
+// amountOf returns an object with the currency of the object that contains it, so that its amounts can be shown.
+func (v Values) amountOf(o, outer domain.Object) domain.Object {
+	currency := outer.Text("currency")
+	if m, ok := outer.Money("amount"); ok {
+		currency = m.Currency
+	}
+	if currency == "" {
+		return o
+	}
+	out := maps.Clone(o)
+	out["currency"] = currency
+	return out
+}
+
+// memberOrder is the order of the members that pages show before all others.
+var memberOrder = []string{"cancelled_at", "reason", "refund_amount_due", "payment_intent_id", "hours_before", "percent"}
+
+// members returns the names and values of the members of an object and of the objects in it. Members without a value are omitted.
+func (v Values) members(o domain.Object) [][]string {
+	names := slices.Sorted(maps.Keys(o))
+	slices.SortStableFunc(names, func(a, b string) int {
+		rank := func(name string) int {
+			if i := slices.Index(memberOrder, name); i >= 0 {
+				return i
+			}
+			return len(memberOrder)
+		}
+		return rank(a) - rank(b)
+	})
+	var rows, inner [][]string
+	for _, name := range names {
+		if name == "currency" {
+			continue
+		}
+		switch one := v.Of(o, name); one.Kind {
+		case Nothing:
+		case Members:
+			inner = append(inner, one.Rows...)
+		default:
+			rows = append(rows, []string{one.Label, one.Text})
+		}
+	}
+	return append(rows, inner...)
 }
 
 func (v Values) texts(out *Value, o domain.Object, name string, list []any) {
@@ -276,6 +327,8 @@ func (v Values) object(out *Value, name string, m domain.Object) {
 				out.Text += " (" + s + ")"
 			}
 		}
+	case name == "cancellation" || name == "policy" || name == "request":
+		out.Kind, out.Rows = Members, v.members(m)
 	default:
 		out.Kind, out.Text = Code, Indented(map[string]any(m))
 	}

@@ -76,7 +76,7 @@ for (const o of operators) {
     await shows(hand, [o.balance]);
     await pay(hand);
     await hand.go('Correct');
-    await hand.fill({ reason: 'It rained', refund: 'manual' });
+    await hand.fill({ amount: o.balance, reason: 'It rained', refund: 'manual' });
     await hand.go('Correct');
     assert.match(await hand.text(), /Credit note created/);
     await hand.open('Credit notes');
