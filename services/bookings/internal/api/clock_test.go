@@ -212,9 +212,14 @@ func TestClockRules(t *testing.T) {
 	ctx = w.freeze(ctx, *lapsing.HoldExpiresAt)
 	w.patch(ctx, lapsing.ID, `{"status":"confirmed"}`).is(422, "invalid_status_transition", "status")
 	w.do(ctx, "POST", "/bookings/"+lapsing.ID+"/cancel", "").is(422, "invalid_status_transition", "status")
-	w.patch(ctx, lapsing.ID, `{"status":"expired"}`).is(200) // the same status again
+	w.patch(ctx, lapsing.ID, `{"status":"expired"}`).is(200)                                    // the same status again
+	w.patch(ctx, b.ID, `{"status":"completed"}`).is(422, "invalid_status_transition", "status") // before its start
+	begins := time.Date(2031+shift, 5, 2, 4, 0, 0, 0, time.UTC)                                 // the whole day in New York
+	ctx = w.freeze(ctx, begins.Add(-time.Microsecond))
+	w.patch(ctx, day.ID, `{"status":"no_show"}`).is(422, "invalid_status_transition", "status")
+	ctx = w.freeze(ctx, begins)
 	for _, id := range []string{b.ID, day.ID} {
-		if got := w.patch(ctx, id, `{"status":"completed"}`).is(200).booking(); !got.CompletedAt.Equal(*lapsing.HoldExpiresAt) {
+		if got := w.patch(ctx, id, `{"status":"completed"}`).is(200).booking(); !got.CompletedAt.Equal(begins) {
 			t.Errorf("completed at %v", got.CompletedAt)
 		}
 	}

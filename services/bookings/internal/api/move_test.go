@@ -114,6 +114,20 @@ func TestLastDay(t *testing.T) {
 	w.post(ctx, fmt.Sprintf(`{"starts_at":"2030-05-01T10:00:00Z","service_id":"%s"}`, s.tour)).is(422, "invalid_request", "ends_at")
 }
 
+// TestMissingDuration checks that the error of a missing end names the services of the unit.
+func TestMissingDuration(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	service := w.offer(ctx, "/services", `{"name":"Tour","duration_minutes":60}`).ID
+	unit := w.offer(ctx, "/units", fmt.Sprintf(`{"name":"Boat","service_ids":[%q]}`, service)).ID
+	const start = `{"event_date":"2030-05-01","event_start_time":"10:00"`
+	for body, named := range map[string]bool{start + `}`: false, start + fmt.Sprintf(`,"unit_id":%q}`, unit): true} {
+		if got := string(w.post(ctx, body).is(422, "invalid_request", "event_end_time").Body); strings.Contains(got, service) != named {
+			t.Errorf("%s: %s", body, got)
+		}
+	}
+}
+
 // TestUnchangedTimes checks a booking in the past under a policy that would not accept a move: its own values are not a move.
 func TestUnchangedTimes(t *testing.T) {
 	t.Parallel()

@@ -115,6 +115,7 @@ func TestADepartureSellsOutExactly(t *testing.T) {
 	w.shows("booked 10/0, available 0/10, available 0/10")
 	w.patch(w.ctx, last.ID, `{"guest_count":2,"event_start_time":"12:00"}`).is(200)
 	w.shows("available 1/9, available 2/8, available 0/10")
+	w.clock.moveTo(w.get(w.ctx, last.ID).StartsAt.Add(time.Second))
 	w.patch(w.ctx, last.ID, `{"status":"completed"}`).is(200)
 	w.patch(w.ctx, one.ID, `{"status":"cancelled"}`).is(200)
 	w.shows("available 0/10, available 0/10, available 0/10")
@@ -260,6 +261,14 @@ func TestPricePerGuest(t *testing.T) {
 	if d := w.days(w.ctx, "from=2030-05-01&to=2030-05-01&package_id="+p)[0]; d.PriceFrom.Amount != 6 {
 		t.Errorf("price_from is %+v", d.PriceFrom)
 	}
+	w.post(w.ctx, fmt.Sprintf(`{"event_date":"2030-05-01","package_id":%q,"guest_count":0}`, p)).is(422, "invalid_request", "guest_count")
+	alone := w.book(w.ctx, `"event_date":"2030-05-01","package_id":%q`, p)
+	w.patch(w.ctx, alone.ID, `{"guest_count":0}`).is(422, "invalid_request", "guest_count")
+	none := w.book(w.ctx, `"event_date":"2030-05-01","guest_count":0`)
+	w.patch(w.ctx, none.ID, fmt.Sprintf(`{"package_id":%q}`, p)).is(422, "invalid_request", "guest_count")
+	w.Exec(`update bookings set guest_count = 0 where id = $1`, must(t, alone.ID)) // as earlier versions accepted it
+	w.patch(w.ctx, alone.ID, `{"guest_count":0,"notes":"x"}`).is(200)
+	w.do(w.ctx, "POST", "/bookings/"+alone.ID+"/reprice", "").is(422, "invalid_request", "guest_count")
 	w.do(w.ctx, "PATCH", "/packages/"+p, `{"base_price":{"amount":99999999999,"currency":"USD"}}`).is(200)
 	w.post(w.ctx, "{"+w.at(12, 2)+`,"package_id":"`+p+`"}`).is(422, "invalid_request", "package_id")
 }

@@ -38,9 +38,9 @@ func TestStatistics(t *testing.T) {
 	at("2030-05-01", "08:00", onAda+`,"status":"confirmed"`, s.flat, s.ada)
 	at("2030-05-01", "12:00", onAda+`,"hold_minutes":60`, s.flat, s.ada)
 	done := at("2030-05-01", "16:00", onAda+`,"status":"confirmed"`, s.flat, s.ada)
-	w.patch(ctx, done.ID, `{"status":"completed"}`).is(200)
 	away := at("2030-05-01", "23:00", `"event_end_time":"02:00","service_id":%q,"unit_id":%q,"status":"confirmed"`, s.rental, s.cat)
-	w.patch(ctx, away.ID, `{"status":"no_show"}`).is(200)
+	w.Exec(`update bookings set status = 'completed' where id = $1`, must(t, done.ID)) // as if the clock, and not the hold, were past them
+	w.Exec(`update bookings set status = 'no_show' where id = $1`, must(t, away.ID))
 	gone := at("2030-05-02", "08:00", onAda+`,"status":"confirmed"`, s.flat, s.ada)
 	w.do(ctx, "POST", "/bookings/"+gone.ID+"/cancel", "").is(200)
 	w.book(ctx, `"event_date":"2030-05-02","package_id":%q,"status":"confirmed"`, s.yen)

@@ -112,6 +112,8 @@ func TestStatuses(t *testing.T) {
 	if w.Count(`select count(*) from unit_claims`) != 1 {
 		t.Error("a confirmed booking holds its unit")
 	}
+	refused(b, "completed", "no_show") // before its start
+	w.clock.moveTo(b.StartsAt.Add(time.Second))
 	if c := to(b, "completed").is(200).booking(); c.CompletedAt == nil {
 		t.Errorf("completed: %+v", c)
 	}

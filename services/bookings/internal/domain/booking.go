@@ -54,14 +54,17 @@ type Refs struct {
 }
 
 // duration returns the duration of a booking without a given end: that of the package, or else that of the service.
-func (r Refs) duration() *int {
-	if r.Package != nil && r.Package.DurationMinutes != nil {
-		return r.Package.DurationMinutes
-	}
+func (r Refs) duration() (d duration) {
 	if r.Service != nil {
-		return r.Service.DurationMinutes
+		d.minutes = r.Service.DurationMinutes
 	}
-	return nil
+	if r.Package != nil && r.Package.DurationMinutes != nil {
+		d.minutes = r.Package.DurationMinutes
+	}
+	if r.Unit != nil && r.Service == nil {
+		d.services = r.Unit.ServiceIDs
+	}
+	return d
 }
 
 // New creates a booking from an input. The price is a snapshot of the package on the event's day.
@@ -154,10 +157,13 @@ func (b Booking) ApplySchedule(in BookingInput, when When, refs Refs, policy Pol
 			return Booking{}, err
 		}
 	}
-	if b.PackageID == was.PackageID {
-		return b, nil
+	if b.PackageID != was.PackageID {
+		return b, b.reprice(refs)
 	}
-	return b, b.reprice(refs)
+	if s := b.Snapshot; s != nil && s.Pricing == PerGuest && b.guests() != was.guests() {
+		return b, b.countsGuests()
+	}
+	return b, nil
 }
 
 // closed returns the error of a booking at a time when its unit is closed. A booking from before a change of the opening hours
@@ -205,6 +211,9 @@ func (b *Booking) transitionTo(to Status, now time.Time) error {
 	next, ok := b.Status.Next(actionFor[to])
 	if !ok {
 		return noTransition(b.Status, to)
+	}
+	if (next == Completed || next == NoShow) && now.Before(b.begins()) {
+		return ErrTransition.WithMessage("A booking can be %s only from its start on.", next).WithField("status")
 	}
 	if b.Status == Completed || b.Status == NoShow {
 		if now.After(b.over(b.Loc).Add(correctionPeriod)) {

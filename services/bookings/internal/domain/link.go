@@ -202,6 +202,11 @@ func (b *Booking) reprice(refs Refs) error {
 		b.Total.Minor, b.Deposit.Minor = 0, 0
 		return nil
 	}
+	if refs.Package.Pricing == PerGuest {
+		if err := b.countsGuests(); err != nil {
+			return err
+		}
+	}
 	price, err := Quote(*refs.Package, refs.Rules, b.Day, b.guests())
 	if err != nil {
 		return err
@@ -212,6 +217,14 @@ func (b *Booking) reprice(refs Refs) error {
 	b.Snapshot = &price.Snapshot
 	b.Total, b.Deposit = price.Total, price.Deposit
 	b.Paid.Currency, b.Refunded.Currency = price.Total.Currency, price.Total.Currency
+	return nil
+}
+
+// countsGuests returns the error of a price per guest without guests.
+func (b Booking) countsGuests() error {
+	if b.guests() < 1 {
+		return field("guest_count", "Must be at least 1, because the package has a price per guest.")
+	}
 	return nil
 }
 

@@ -62,20 +62,20 @@ func same[T comparable](a, b *T) bool {
 
 // move applies a change of day or times. A value that the booking already shows changes nothing. Only an end that is named changes
 // the length: a booking of a day or more keeps its number of days and local times, a shorter one its elapsed time.
-func (s *Schedule) move(w When, duration *int, loc *time.Location) error {
+func (s *Schedule) move(w When, d duration, loc *time.Location) error {
 	switch c := s.changes(w, loc); {
 	case c.byClock && c.byInstant:
 		return errTwoForms
 	case c.byInstant:
-		return s.moveSpan(w, duration, loc)
+		return s.moveSpan(w, d, loc)
 	case c.byClock:
-		return s.moveClock(w, c, duration, loc)
+		return s.moveClock(w, c, d, loc)
 	}
 	return nil
 }
 
 // moveSpan moves a booking by instants.
-func (s *Schedule) moveSpan(w When, duration *int, loc *time.Location) error {
+func (s *Schedule) moveSpan(w When, d duration, loc *time.Location) error {
 	from := s.StartsAt
 	if w.From.Given() {
 		from = w.From.Pointer()
@@ -86,7 +86,7 @@ func (s *Schedule) moveSpan(w When, duration *int, loc *time.Location) error {
 	case from == nil:
 		return field("starts_at", "Is required with ends_at.")
 	case w.To.Given() || s.StartsAt == nil:
-		return s.span(*from, w.To.Pointer(), duration, loc)
+		return s.span(*from, w.To.Pointer(), d, loc)
 	}
 	if day := civil.DateOf(from.In(loc)); !s.Timed() && eventOf(day, nil, loc).Equal(*from) {
 		s.Day, s.EventAt = day, from
@@ -96,11 +96,11 @@ func (s *Schedule) moveSpan(w When, duration *int, loc *time.Location) error {
 	if !ok {
 		return field("ends_at", "%s", civil.ErrNoSuchTime)
 	}
-	return s.span(*from, &to, nil, loc)
+	return s.span(*from, &to, d, loc)
 }
 
 // moveClock moves a booking by its local day and times.
-func (s *Schedule) moveClock(w When, c changes, duration *int, loc *time.Location) error {
+func (s *Schedule) moveClock(w When, c changes, d duration, loc *time.Location) error {
 	was := *s
 	if c.date {
 		s.Day, s.EventAt = *w.Day, w.At
@@ -113,7 +113,7 @@ func (s *Schedule) moveClock(w When, c changes, duration *int, loc *time.Locatio
 		return s.clear(was, w.End, loc)
 	case !was.Timed():
 		s.End = w.End.Pointer()
-		return s.resolve(duration, loc)
+		return s.resolve(d, loc)
 	}
 	from, err := was.movedStart(*s, c, loc)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Schedule) moveClock(w When, c changes, duration *int, loc *time.Locatio
 	case end != nil:
 		return was.movedEnd(s, from, *end, loc)
 	case w.End.Given():
-		return s.lasting(from, duration, loc)
+		return s.lasting(from, d, loc)
 	}
 	to, ok := was.keepLength(from, loc)
 	if !ok {

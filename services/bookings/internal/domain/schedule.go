@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"strings"
 	"time"
 
 	"holdfast.dev/libs/civil"
@@ -25,8 +26,30 @@ const longestBooking = 366 * 24 * time.Hour
 // one keeps its elapsed time.
 const oneDay = 24 * time.Hour
 
+// duration is the length of a booking whose end is not given; nil minutes: unknown. services are those of its unit.
+type duration struct {
+	minutes  *int
+	services []ServiceID
+}
+
+// missing returns the message of a booking that needs an end, and the services to name instead.
+func (d duration) missing() string {
+	const without = "Is required, because the booking names no package or service with a duration."
+	if len(d.services) == 0 {
+		return without
+	}
+	names := make([]string, 0, namedServices)
+	for _, id := range d.services[:min(len(d.services), namedServices)] {
+		names = append(names, id.String())
+	}
+	return without + " Services of the unit: " + strings.Join(names, ", ") + "."
+}
+
+// namedServices is the largest number of services in an error message.
+const namedServices = 5
+
 // first sets the schedule of a new booking.
-func (s *Schedule) first(w When, duration *int, loc *time.Location) error {
+func (s *Schedule) first(w When, d duration, loc *time.Location) error {
 	from, to := w.From.Pointer(), w.To.Pointer()
 	byClock := w.Day != nil || w.Start.Pointer() != nil || w.End.Pointer() != nil
 	switch {
@@ -35,26 +58,26 @@ func (s *Schedule) first(w When, duration *int, loc *time.Location) error {
 	case from == nil && to != nil:
 		return field("starts_at", "Is required with ends_at.")
 	case from != nil:
-		return s.span(*from, to, duration, loc)
+		return s.span(*from, to, d, loc)
 	case w.Day == nil:
 		return field("event_date", "Is required.")
 	}
 	s.Day, s.EventAt, s.Start, s.End = *w.Day, w.At, w.Start.Pointer(), w.End.Pointer()
-	return s.resolve(duration, loc)
+	return s.resolve(d, loc)
 }
 
 var errTwoForms = field("starts_at", "Send either event_date with its times, or starts_at and ends_at.")
 
 // span sets the schedule from instants. A missing end follows from the duration.
-func (s *Schedule) span(from time.Time, to *time.Time, duration *int, loc *time.Location) error {
+func (s *Schedule) span(from time.Time, to *time.Time, d duration, loc *time.Location) error {
 	s.End = nil
 	if to != nil {
 		s.End = clockAt(*to, loc)
 	} else {
-		if duration == nil {
-			return field("ends_at", "Is required: neither the package nor the service has a duration.")
+		if d.minutes == nil {
+			return field("ends_at", "%s", d.missing())
 		}
-		to = new(from.Add(Minutes(*duration)))
+		to = new(from.Add(Minutes(*d.minutes)))
 	}
 	s.EventAt = &from
 	return s.set(from, *to, "ends_at", loc)
@@ -77,7 +100,7 @@ func (s *Schedule) set(from, to time.Time, name string, loc *time.Location) erro
 }
 
 // resolve converts day and wall-clock times to instants.
-func (s *Schedule) resolve(duration *int, loc *time.Location) error {
+func (s *Schedule) resolve(d duration, loc *time.Location) error {
 	if s.Start == nil {
 		if s.End != nil {
 			return field("event_end_time", "Requires event_start_time.")
@@ -90,18 +113,18 @@ func (s *Schedule) resolve(duration *int, loc *time.Location) error {
 		return field("event_start_time", "%s", civil.ErrNoSuchTime)
 	}
 	if s.End == nil {
-		return s.lasting(from, duration, loc)
+		return s.lasting(from, d, loc)
 	}
 	return s.until(from, s.Day, *s.End, loc)
 }
 
 // lasting sets the end that follows from a duration.
-func (s *Schedule) lasting(from time.Time, duration *int, loc *time.Location) error {
-	if duration == nil {
-		return field("event_end_time", "Is required: neither the package nor the service has a duration.")
+func (s *Schedule) lasting(from time.Time, d duration, loc *time.Location) error {
+	if d.minutes == nil {
+		return field("event_end_time", "%s", d.missing())
 	}
 	s.End = nil
-	return s.set(from, from.Add(Minutes(*duration)), "event_end_time", loc)
+	return s.set(from, from.Add(Minutes(*d.minutes)), "event_end_time", loc)
 }
 
 // until sets an end given as a time of day, on the day of the start or, at or before its time, on the next.
