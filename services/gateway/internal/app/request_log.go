@@ -39,7 +39,7 @@ type RequestLogs struct {
 const (
 	queueBytes       = 4 << 20                // bytes of all entries; the entries of further requests are dropped
 	maxPerTenant     = 1000                   // entries of a tenant and mode in writeEvery, so that the requests of one do not displace those of others
-	maxRefused       = 10                     // of those, entries of 429: a program that does not wait must not fill the log of its tenant, nor use the database
+	maxRefused       = 10                     // of those, refused ones: see refused
 	maxMessage       = 256 << 10              // bytes of one message
 	firstMessage     = 2 << 10                // bytes that a message has room for at first
 	writeAt          = 256 << 10              // bytes at which the entries are written before writeEvery has passed
@@ -74,8 +74,8 @@ type audience struct {
 	mode   caller.Mode
 }
 
-// NewRequestLogs logs all writes, all errors, and the share `reads` of other reads, from 0 to 1. Of the responses 429, it logs maxRefused
-// per tenant and mode in writeEvery. Run writes the entries.
+// NewRequestLogs logs all writes, all errors, and the share `reads` of other reads, from 0 to 1. Of the responses 401 and 429, it logs
+// maxRefused per tenant and mode in writeEvery. Run writes the entries.
 func NewRequestLogs(producer kafkax.Producer, reads float64, log *slog.Logger, m *Metrics) *RequestLogs {
 	l := &RequestLogs{producer: producer, reads: reads, log: log, metrics: m, wake: make(chan struct{}, 1)}
 	for i := range l.shards {
@@ -97,7 +97,7 @@ func (l *RequestLogs) Add(r *domain.RequestLog) {
 	}
 	tenant := r.Caller.Tenant.UUID()
 	shard := &l.shards[tenant[len(tenant)-1]%requestLogShards]
-	if !shard.allow(audience{r.Caller.Tenant, r.Caller.Mode}, r.Status == http.StatusTooManyRequests) {
+	if !shard.allow(audience{r.Caller.Tenant, r.Caller.Mode}, refused(r.Status)) {
 		l.metrics.RequestLogs.WithLabelValues("tenant").Inc()
 		return
 	}
@@ -115,6 +115,12 @@ func (l *RequestLogs) Add(r *domain.RequestLog) {
 		default:
 		}
 	}
+}
+
+// refused reports whether a response is one that a program can cause without a limit: a program that does not wait, or that goes on with a
+// revoked or expired credential, must not fill the log of its tenant, nor use the database.
+func refused(status int) bool {
+	return status == http.StatusTooManyRequests || status == http.StatusUnauthorized
 }
 
 // allow counts an entry of a tenant, unless the tenant has too many.

@@ -176,17 +176,28 @@ func TestATenantsFloodIsBounded(t *testing.T) {
 	})
 }
 
-// A tenant that sends far too many requests has a few of them in its log each second, and all its other requests.
+// A tenant that sends far too many requests, or requests with a revoked key, has a few of them in its log each second, and all its other
+// requests.
 func TestAFloodOfRefusalsIsSampled(t *testing.T) {
 	t.Parallel()
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusUnauthorized} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			checkRefusalsAreSampled(t, status)
+		})
+	}
+}
+
+func checkRefusalsAreSampled(t *testing.T, status int) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		l, loud, quiet := start(t), tenant(), tenant()
 		const seconds = 20
 		time.Sleep(500 * time.Millisecond) // not when the log is written
 		for range seconds {
-			l.addStatus(loud, 500, http.StatusTooManyRequests)
+			l.addStatus(loud, 500, status)
 			l.add(loud, 30)
-			l.addStatus(quiet, 10, http.StatusTooManyRequests)
+			l.addStatus(quiet, 10, status)
 			time.Sleep(time.Second)
 		}
 		l.stop()

@@ -85,8 +85,12 @@ func column[V any](list []domain.RequestLog, value func(l *domain.RequestLog) V)
 // MaxTrim is the maximum number of rows of a tenant and mode that one call of TrimRequestLogs deletes.
 const MaxTrim = 10_000
 
-// TrimRequestLogs deletes the oldest rows of each tenant and mode in list that has more than most rows, and returns the number of
-// deleted rows. tx has the worker role, and has inserted list.
+// refusedShare is the part of the log of a tenant and mode, 1/refusedShare, that refused requests (401 and 429) cannot exceed while the
+// log is full. The rest is for other requests.
+const refusedShare = 10
+
+// TrimRequestLogs deletes rows of each tenant and mode in list that has more than most rows, and returns the number of deleted rows: first
+// the oldest refused requests beyond their share, then the oldest of all. tx has the worker role, and has inserted list.
 func TrimRequestLogs(ctx context.Context, tx pg.Tx, list []domain.RequestLog, most int) (int, error) {
 	n, err := pg.One(ctx, tx, pgx.RowTo[int], pgx.ErrNoRows, `
 		with
@@ -100,7 +104,15 @@ func TrimRequestLogs(ctx context.Context, tx pg.Tx, list []domain.RequestLog, mo
 		deleted as (
 			delete from request_logs l using surplus s
 			cross join lateral (
-				select o.id from request_logs o where o.tenant_id = s.tenant_id and o.livemode = s.livemode order by o.id limit s.rows
+				with refused as (
+					select r.id from request_logs r where r.tenant_id = s.tenant_id and r.livemode = s.livemode and r.status in (401, 429)
+					order by r.id desc offset @refused
+				), oldest as (
+					select o.id from request_logs o where o.tenant_id = s.tenant_id and o.livemode = s.livemode order by o.id limit s.rows
+				)
+				select id from (
+					select id, 1 as turn from refused union all select id, 2 from oldest where id not in (select id from refused)
+				) surplus order by turn, id limit s.rows
 			) oldest
 			where l.tenant_id = s.tenant_id and l.livemode = s.livemode and l.id = oldest.id
 			returning l.tenant_id, l.livemode, l.id
@@ -113,7 +125,7 @@ func TrimRequestLogs(ctx context.Context, tx pg.Tx, list []domain.RequestLog, mo
 		select count(*)::int from deleted`, pg.Args{
 		"tenants": column(list, func(l *domain.RequestLog) [16]byte { return l.TenantID.UUID() }),
 		"modes":   column(list, func(l *domain.RequestLog) bool { return l.Livemode }),
-		"most":    most, "trim": MaxTrim,
+		"most":    most, "trim": MaxTrim, "refused": most / refusedShare,
 	})
 	if err != nil {
 		return 0, fmt.Errorf("trim request logs: %w", err)

@@ -143,3 +143,52 @@ func TestTrimDeletesTheOldest(t *testing.T) {
 		t.Errorf("counts %v", n)
 	}
 }
+
+// Requests with an ended credential, and requests over the rate limit, do not push other entries out of a full log: both together take
+// at most a tenth of it. Nothing is deleted below the bound.
+func TestRefusedRequestsHaveAShare(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, migrations.FS)
+	ctx := pgtest.Ctx(t, caller.Live)
+	c, start := caller.FromContext(ctx), time.Now().Add(-time.Hour)
+	trim := func(most int, l domain.RequestLog) (n int) {
+		in(t, db, func(ctx context.Context, tx pg.Tx) (err error) {
+			n, err = store.TrimRequestLogs(ctx, tx, []domain.RequestLog{l}, most)
+			return err
+		})
+		return n
+	}
+	at := func(i, status int) domain.RequestLog {
+		l := request(c, start.Add(time.Duration(i)*time.Second))
+		l.Status = status
+		return l
+	}
+	var others, flood []domain.RequestLog
+	for i := range 20 {
+		others = append(others, at(i, 201))
+	}
+	for i := range 60 {
+		flood = append(flood, at(100+i, []int{401, 429}[i%2]))
+	}
+	insert(t, db, append(slices.Clone(others), flood...)...)
+	if n := trim(80, others[0]); n != 0 {
+		t.Errorf("at the bound, %d were deleted", n)
+	}
+	if n := trim(30, others[0]); n != 50 {
+		t.Errorf("over the bound, %d were deleted", n)
+	}
+	left := list(t, db, ctx, store.Filter{})
+	if len(left) != 30 || left[0].ID != flood[59].ID || left[9].ID != flood[50].ID || left[10].ID != others[19].ID || left[29].ID != others[0].ID {
+		t.Errorf("left: %d, %+v", len(left), left)
+	}
+	if n := trim(20, others[0]); n != 10 { // the refused ones are more than their share of 2
+		t.Errorf("over a lower bound, %d were deleted", n)
+	}
+	left = list(t, db, ctx, store.Filter{})
+	if len(left) != 20 || left[0].ID != flood[59].ID || left[2].ID != others[19].ID || left[19].ID != others[2].ID {
+		t.Errorf("left: %d, %+v", len(left), left)
+	}
+	if n := query[int](t, db, `select sum(rows)::int from request_log_counts`); !slices.Equal(n, []int{20}) {
+		t.Errorf("counts %v", n)
+	}
+}
