@@ -1385,6 +1385,7 @@ func (e WebhookEndpointObject) Valid() bool {
 const (
 	ConsecutiveFailures WebhookEndpointDisabledReason = "consecutive_failures"
 	Gone                WebhookEndpointDisabledReason = "gone"
+	GrantRevoked        WebhookEndpointDisabledReason = "grant_revoked"
 	Requested           WebhookEndpointDisabledReason = "requested"
 )
 
@@ -1394,6 +1395,8 @@ func (e WebhookEndpointDisabledReason) Valid() bool {
 	case ConsecutiveFailures:
 		return true
 	case Gone:
+		return true
+	case GrantRevoked:
 		return true
 	case Requested:
 		return true
@@ -4578,6 +4581,9 @@ type WebhookEndpoint struct {
 	// Warning A warning that the platform has disabled the endpoint or will do so soon, otherwise null. The text is for people and can change.
 	Warning nullable.Nullable[string] `json:"warning"`
 
+	// CreatedBy ID of the key, grant or operator that created the endpoint, or null if it is not known. If it is a grant, the endpoint is disabled when the grant ends.
+	CreatedBy nullable.Nullable[string] `json:"created_by"`
+
 	// Mode Mode of the credential that created the endpoint.
 	Mode Mode `json:"mode"`
 
@@ -4694,6 +4700,9 @@ type WebhookEndpointWithSecret struct {
 
 	// Warning A warning that the platform has disabled the endpoint or will do so soon, otherwise null. The text is for people and can change.
 	Warning nullable.Nullable[string] `json:"warning"`
+
+	// CreatedBy ID of the key, grant or operator that created the endpoint, or null if it is not known. If it is a grant, the endpoint is disabled when the grant ends.
+	CreatedBy nullable.Nullable[string] `json:"created_by"`
 
 	// Secret Signing secret, `whsec_…`. Store it: other responses do not contain it.
 	Secret string `json:"secret"`

@@ -9,6 +9,30 @@ import (
 	externalRef0 "holdfast.dev/proto/api"
 )
 
+// DisabledEndpoints The result of the end of grants.
+type DisabledEndpoints struct {
+	// Disabled Number of endpoints that were disabled.
+	Disabled int `json:"disabled"`
+}
+
+// EndpointGrant A grant of a tenant and mode.
+type EndpointGrant struct {
+	// TenantID tn_….
+	TenantID string `json:"tenant_id"`
+
+	// Livemode Whether the grant is for live mode.
+	Livemode bool `json:"livemode"`
+
+	// ID gr_….
+	ID string `json:"id"`
+}
+
+// EndpointGrants Grants that hold endpoints.
+type EndpointGrants struct {
+	// Data The grants.
+	Data []EndpointGrant `json:"data"`
+}
+
 // EventsOfObjects A page of events about the objects.
 type EventsOfObjects struct {
 	// Data The public bodies.

@@ -320,6 +320,7 @@ const (
 const (
 	WebhookEndpointDisabledReasonConsecutiveFailures WebhookEndpointDisabledReason = "consecutive_failures"
 	WebhookEndpointDisabledReasonGone                WebhookEndpointDisabledReason = "gone"
+	WebhookEndpointDisabledReasonGrantRevoked        WebhookEndpointDisabledReason = "grant_revoked"
 	WebhookEndpointDisabledReasonRequested           WebhookEndpointDisabledReason = "requested"
 )
 
@@ -3481,6 +3482,9 @@ type WebhookEndpoint struct {
 	// Warning A warning that the platform has disabled the endpoint or will do so soon, otherwise null. The text is for people and can change.
 	Warning *string `json:"warning,omitempty"`
 
+	// CreatedBy ID of the key, grant or operator that created the endpoint, or null if it is not known. If it is a grant, the endpoint is disabled when the grant ends.
+	CreatedBy *string `json:"created_by,omitempty"`
+
 	// Mode Mode of the credential that created the endpoint.
 	Mode Mode `json:"mode"`
 
@@ -3582,6 +3586,9 @@ type WebhookEndpointWithSecret struct {
 
 	// Warning A warning that the platform has disabled the endpoint or will do so soon, otherwise null. The text is for people and can change.
 	Warning *string `json:"warning,omitempty"`
+
+	// CreatedBy ID of the key, grant or operator that created the endpoint, or null if it is not known. If it is a grant, the endpoint is disabled when the grant ends.
+	CreatedBy *string `json:"created_by,omitempty"`
 
 	// Secret Signing secret, `whsec_…`. Store it: other responses do not contain it.
 	Secret string `json:"secret"`

@@ -2349,8 +2349,8 @@ func (p RequestLogsListParams) encode(q *query) {
 }
 
 // List iterates over the logged requests of the last 7 days in the mode of the credential, newest first. The log
-// contains every write, every response of 400 or more, and a sample of the successful reads. Of the responses 429, it
-// contains a few per second.
+// contains every write, every response of 400 or more, and a sample of the successful reads. Of the responses 401 and
+// 429, it contains a few per second.
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //

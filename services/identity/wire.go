@@ -32,6 +32,7 @@ const auditWait = time.Second
 const (
 	endingsEvery  = 5 * time.Second
 	erasuresEvery = 2 * time.Second
+	grantsEvery   = 2 * time.Second
 	usageEvery    = 30 * time.Second // how often to ask a service again that is not ready for the usage of a day
 	countEvery    = 15 * time.Second // how often to count erasures and days of usage that are due
 )
@@ -93,6 +94,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	for name, client := range to {
 		erasures.Services[name] = &peers.Erasure{Client: client}
 		metering.Sources[name] = &peers.Usage{Client: client}
+	}
+	if client := to["webhooks"]; client != nil {
+		grants := &app.EndpointGrants{DB: p.DB, Holders: &peers.EndpointGrants{Client: client}, Now: time.Now}
+		rt.Every("endpoint grants", grantsEvery, grants.Run)
 	}
 	rt.Every("tenant erasures", erasuresEvery, erasures.Run)
 	rt.Every("usage", usageEvery, metering.RecordUsage)

@@ -60,11 +60,13 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	p.Consume(events.Handle).HandleBatch = events.HandleBatch
 
 	stopping := make(chan struct{})
+	endpoints := &app.Endpoints{DB: p.DB, Box: box, Guard: guard, Queue: queue, Wake: p.Relay.Wake, Now: time.Now}
 	handlers := &api.API{
 		DB:          p.DB,
 		Idempotency: p.Idempotency,
-		Endpoints:   &app.Endpoints{DB: p.DB, Box: box, Guard: guard, Queue: queue, Now: time.Now},
-		Deliveries:  &app.Deliveries{Queue: queue, Now: time.Now},
+		Endpoints:   endpoints,
+		Deliveries:  &app.Deliveries{Queue: queue, Wake: p.Relay.Wake, Now: time.Now},
+		Grants:      &app.EndpointGrants{Worker: p.Worker, Endpoints: endpoints},
 		Streams:     &api.Streams{Notifier: notifier, MaxDuration: streamLife, PollInterval: streamPoll, Stop: stopping},
 		Pages:       p.Pages,
 		Server:      p.Server,

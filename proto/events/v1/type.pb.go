@@ -112,6 +112,21 @@ const (
 	Type_TYPE_CREDIT_NOTE_ERASED Type = 43
 	// usage.recorded (internal): the usage of all tenants on a day is recorded and no longer changes; the object is internalapi.UsageRecorded.
 	Type_TYPE_USAGE_RECORDED Type = 44
+	// webhook_endpoint.created (internal): a caller created an endpoint. It and the next types have no object, and no values of the changed
+	// fields. For the audit log.
+	Type_TYPE_WEBHOOK_ENDPOINT_CREATED Type = 60
+	// webhook_endpoint.updated (internal): a caller changed an endpoint.
+	Type_TYPE_WEBHOOK_ENDPOINT_UPDATED Type = 61
+	// webhook_endpoint.deleted (internal): a caller deleted an endpoint.
+	Type_TYPE_WEBHOOK_ENDPOINT_DELETED Type = 62
+	// webhook_endpoint.secret_rotated (internal): a caller created a new secret of an endpoint.
+	Type_TYPE_WEBHOOK_ENDPOINT_SECRET_ROTATED Type = 63
+	// webhook_endpoint.replayed (internal): a caller replayed events to an endpoint.
+	Type_TYPE_WEBHOOK_ENDPOINT_REPLAYED Type = 64
+	// webhook_endpoint.event_resent (internal): a caller sent one event to an endpoint again.
+	Type_TYPE_WEBHOOK_ENDPOINT_EVENT_RESENT Type = 65
+	// webhook_endpoint.delivery_retried (internal): a caller retried a delivery of an endpoint.
+	Type_TYPE_WEBHOOK_ENDPOINT_DELIVERY_RETRIED Type = 66
 )
 
 // Enum value maps for Type.
@@ -159,50 +174,64 @@ var (
 		42: "TYPE_CREDIT_NOTE_UPDATED",
 		43: "TYPE_CREDIT_NOTE_ERASED",
 		44: "TYPE_USAGE_RECORDED",
+		60: "TYPE_WEBHOOK_ENDPOINT_CREATED",
+		61: "TYPE_WEBHOOK_ENDPOINT_UPDATED",
+		62: "TYPE_WEBHOOK_ENDPOINT_DELETED",
+		63: "TYPE_WEBHOOK_ENDPOINT_SECRET_ROTATED",
+		64: "TYPE_WEBHOOK_ENDPOINT_REPLAYED",
+		65: "TYPE_WEBHOOK_ENDPOINT_EVENT_RESENT",
+		66: "TYPE_WEBHOOK_ENDPOINT_DELIVERY_RETRIED",
 	}
 	Type_value = map[string]int32{
-		"TYPE_UNSPECIFIED":               0,
-		"TYPE_BOOKING_CREATED":           1,
-		"TYPE_BOOKING_UPDATED":           2,
-		"TYPE_BOOKING_CANCELLED":         3,
-		"TYPE_CUSTOMER_CREATED":          4,
-		"TYPE_CUSTOMER_UPDATED":          5,
-		"TYPE_CUSTOMER_ERASED":           6,
-		"TYPE_TENANT_UPDATED":            7,
-		"TYPE_LEAD_CREATED":              8,
-		"TYPE_LEAD_UPDATED":              9,
-		"TYPE_QUOTE_CREATED":             10,
-		"TYPE_QUOTE_ACCEPTED":            11,
-		"TYPE_INVOICE_CREATED":           12,
-		"TYPE_INVOICE_PAID":              13,
-		"TYPE_PAYMENT_SUCCEEDED":         14,
-		"TYPE_PAYMENT_FAILED":            15,
-		"TYPE_WEBHOOK_ENDPOINT_FAILING":  16,
-		"TYPE_WEBHOOK_ENDPOINT_DISABLED": 17,
-		"TYPE_QUOTE_UPDATED":             18,
-		"TYPE_INVOICE_UPDATED":           19,
-		"TYPE_SERVICE_UPDATED":           20,
-		"TYPE_UNIT_UPDATED":              21,
-		"TYPE_PACKAGE_UPDATED":           22,
-		"TYPE_LEAD_ERASED":               23,
-		"TYPE_QUOTE_ERASED":              24,
-		"TYPE_INVOICE_ERASED":            25,
-		"TYPE_HOLIDAY_RULE_UPDATED":      26,
-		"TYPE_CALENDAR_FEED_CREATED":     27,
-		"TYPE_CALENDAR_FEED_DELETED":     28,
-		"TYPE_PAYMENT_INTENT_UPDATED":    29,
-		"TYPE_REFUND_UPDATED":            30,
-		"TYPE_GATEWAY_ACCOUNT_UPDATED":   31,
-		"TYPE_PAYMENT_INTENT_ERASED":     32,
-		"TYPE_DISPUTE_OPENED":            33,
-		"TYPE_DISPUTE_CLOSED":            34,
-		"TYPE_OWED_REFUND_CLOSED":        35,
-		"TYPE_OWED_REFUND_RETRIED":       36,
-		"TYPE_CLOSURE_UPDATED":           40,
-		"TYPE_CLOSURE_DELETED":           41,
-		"TYPE_CREDIT_NOTE_UPDATED":       42,
-		"TYPE_CREDIT_NOTE_ERASED":        43,
-		"TYPE_USAGE_RECORDED":            44,
+		"TYPE_UNSPECIFIED":                       0,
+		"TYPE_BOOKING_CREATED":                   1,
+		"TYPE_BOOKING_UPDATED":                   2,
+		"TYPE_BOOKING_CANCELLED":                 3,
+		"TYPE_CUSTOMER_CREATED":                  4,
+		"TYPE_CUSTOMER_UPDATED":                  5,
+		"TYPE_CUSTOMER_ERASED":                   6,
+		"TYPE_TENANT_UPDATED":                    7,
+		"TYPE_LEAD_CREATED":                      8,
+		"TYPE_LEAD_UPDATED":                      9,
+		"TYPE_QUOTE_CREATED":                     10,
+		"TYPE_QUOTE_ACCEPTED":                    11,
+		"TYPE_INVOICE_CREATED":                   12,
+		"TYPE_INVOICE_PAID":                      13,
+		"TYPE_PAYMENT_SUCCEEDED":                 14,
+		"TYPE_PAYMENT_FAILED":                    15,
+		"TYPE_WEBHOOK_ENDPOINT_FAILING":          16,
+		"TYPE_WEBHOOK_ENDPOINT_DISABLED":         17,
+		"TYPE_QUOTE_UPDATED":                     18,
+		"TYPE_INVOICE_UPDATED":                   19,
+		"TYPE_SERVICE_UPDATED":                   20,
+		"TYPE_UNIT_UPDATED":                      21,
+		"TYPE_PACKAGE_UPDATED":                   22,
+		"TYPE_LEAD_ERASED":                       23,
+		"TYPE_QUOTE_ERASED":                      24,
+		"TYPE_INVOICE_ERASED":                    25,
+		"TYPE_HOLIDAY_RULE_UPDATED":              26,
+		"TYPE_CALENDAR_FEED_CREATED":             27,
+		"TYPE_CALENDAR_FEED_DELETED":             28,
+		"TYPE_PAYMENT_INTENT_UPDATED":            29,
+		"TYPE_REFUND_UPDATED":                    30,
+		"TYPE_GATEWAY_ACCOUNT_UPDATED":           31,
+		"TYPE_PAYMENT_INTENT_ERASED":             32,
+		"TYPE_DISPUTE_OPENED":                    33,
+		"TYPE_DISPUTE_CLOSED":                    34,
+		"TYPE_OWED_REFUND_CLOSED":                35,
+		"TYPE_OWED_REFUND_RETRIED":               36,
+		"TYPE_CLOSURE_UPDATED":                   40,
+		"TYPE_CLOSURE_DELETED":                   41,
+		"TYPE_CREDIT_NOTE_UPDATED":               42,
+		"TYPE_CREDIT_NOTE_ERASED":                43,
+		"TYPE_USAGE_RECORDED":                    44,
+		"TYPE_WEBHOOK_ENDPOINT_CREATED":          60,
+		"TYPE_WEBHOOK_ENDPOINT_UPDATED":          61,
+		"TYPE_WEBHOOK_ENDPOINT_DELETED":          62,
+		"TYPE_WEBHOOK_ENDPOINT_SECRET_ROTATED":   63,
+		"TYPE_WEBHOOK_ENDPOINT_REPLAYED":         64,
+		"TYPE_WEBHOOK_ENDPOINT_EVENT_RESENT":     65,
+		"TYPE_WEBHOOK_ENDPOINT_DELIVERY_RETRIED": 66,
 	}
 )
 
@@ -237,7 +266,8 @@ var File_v1_type_proto protoreflect.FileDescriptor
 
 const file_v1_type_proto_rawDesc = "" +
 	"\n" +
-	"\rv1/type.proto\x12\x12holdfast.events.v1*\xf4\b\n" +
+	"\rv1/type.proto\x12\x12holdfast.events.v1*\xff\n" +
+	"\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14TYPE_BOOKING_CREATED\x10\x01\x12\x18\n" +
@@ -281,7 +311,14 @@ const file_v1_type_proto_rawDesc = "" +
 	"\x14TYPE_CLOSURE_DELETED\x10)\x12\x1c\n" +
 	"\x18TYPE_CREDIT_NOTE_UPDATED\x10*\x12\x1b\n" +
 	"\x17TYPE_CREDIT_NOTE_ERASED\x10+\x12\x17\n" +
-	"\x13TYPE_USAGE_RECORDED\x10,B'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
+	"\x13TYPE_USAGE_RECORDED\x10,\x12!\n" +
+	"\x1dTYPE_WEBHOOK_ENDPOINT_CREATED\x10<\x12!\n" +
+	"\x1dTYPE_WEBHOOK_ENDPOINT_UPDATED\x10=\x12!\n" +
+	"\x1dTYPE_WEBHOOK_ENDPOINT_DELETED\x10>\x12(\n" +
+	"$TYPE_WEBHOOK_ENDPOINT_SECRET_ROTATED\x10?\x12\"\n" +
+	"\x1eTYPE_WEBHOOK_ENDPOINT_REPLAYED\x10@\x12&\n" +
+	"\"TYPE_WEBHOOK_ENDPOINT_EVENT_RESENT\x10A\x12*\n" +
+	"&TYPE_WEBHOOK_ENDPOINT_DELIVERY_RETRIED\x10BB'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
 
 var (
 	file_v1_type_proto_rawDescOnce sync.Once

@@ -3777,7 +3777,7 @@ export type WebhookEndpointStatus = "enabled" | "disabled" | (string & {});
 /**
  * Why an endpoint is disabled.
  */
-export type WebhookEndpointDisabledReason = "requested" | "consecutive_failures" | "gone" | (string & {});
+export type WebhookEndpointDisabledReason = "requested" | "consecutive_failures" | "gone" | "grant_revoked" | (string & {});
 
 /**
  * Status of a delivery.
@@ -4116,6 +4116,10 @@ export type WebhookEndpoint = {
      */
     warning: string | null;
     /**
+     * ID of the key, grant or operator that created the endpoint, or null if it is not known. If it is a grant, the endpoint is disabled when the grant ends.
+     */
+    created_by: string | null;
+    /**
      * Mode of the credential that created the endpoint.
      */
     mode: Mode;
@@ -4187,6 +4191,10 @@ export type WebhookEndpointWithSecret = {
      * A warning that the platform has disabled the endpoint or will do so soon, otherwise null. The text is for people and can change.
      */
     warning: string | null;
+    /**
+     * ID of the key, grant or operator that created the endpoint, or null if it is not known. If it is a grant, the endpoint is disabled when the grant ends.
+     */
+    created_by: string | null;
     /**
      * Signing secret, `whsec_…`. Store it: other responses do not contain it.
      */

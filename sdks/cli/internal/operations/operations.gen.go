@@ -1421,7 +1421,7 @@ var Resources = []Resource{
 			Description: "Returns a page of webhook endpoints, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change first and skips none.",
 			List:        true,
 			Scopes:      []string{"read:webhooks"},
-			Columns:     []string{"id", "status", "disabled_reason", "url", "max_in_flight", "max_per_second", "consecutive_failures", "warning", "created_at", "updated_at"},
+			Columns:     []string{"id", "status", "disabled_reason", "url", "max_in_flight", "max_per_second", "consecutive_failures", "warning", "created_by", "created_at", "updated_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
 				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
@@ -1629,7 +1629,7 @@ var Resources = []Resource{
 		{
 			Name: "list", Kind: Page, Method: "GET", Path: "/request-logs",
 			Summary:     "List request logs",
-			Description: "Returns a page of the logged requests of the last 7 days in the mode of the credential, newest first. The log contains every write, every response of 400 or more, and a sample of the successful reads. Of the responses 429, it contains a few per second.",
+			Description: "Returns a page of the logged requests of the last 7 days in the mode of the credential, newest first. The log contains every write, every response of 400 or more, and a sample of the successful reads. Of the responses 401 and 429, it contains a few per second.",
 			List:        true,
 			Scopes:      []string{"read:webhooks"},
 			Columns:     []string{"id", "status", "method", "route", "path", "code", "param", "credential_type", "duration_ms", "client_network", "user_agent", "sdk_version", "idempotency_key_hash", "replayed", "credential_id", "object_id", "created_at"},

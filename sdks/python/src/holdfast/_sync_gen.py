@@ -3143,7 +3143,7 @@ class RequestLogs:
 
         Returns a page of the logged requests of the last 7 days in the mode of the credential, newest first. The log
         contains every write, every response of 400 or more, and a sample of the successful reads. Of the responses
-        429, it contains a few per second.
+        401 and 429, it contains a few per second.
 
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows

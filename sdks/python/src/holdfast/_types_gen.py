@@ -2347,6 +2347,10 @@ class WebhookEndpoint(TypedDict):
     """
     A warning that the platform has disabled the endpoint or will do so soon, otherwise null. The text is for people and can change.
     """
+    created_by: str | None
+    """
+    ID of the key, grant or operator that created the endpoint, or null if it is not known. If it is a grant, the endpoint is disabled when the grant ends.
+    """
     mode: Mode
     """
     Mode of the credential that created the endpoint.
@@ -2417,6 +2421,10 @@ class WebhookEndpointWithSecret(TypedDict):
     warning: str | None
     """
     A warning that the platform has disabled the endpoint or will do so soon, otherwise null. The text is for people and can change.
+    """
+    created_by: str | None
+    """
+    ID of the key, grant or operator that created the endpoint, or null if it is not known. If it is a grant, the endpoint is disabled when the grant ends.
     """
     secret: str
     """

@@ -15,8 +15,8 @@ export class RequestLogsResource extends Resource {
    * List request logs.
    *
    * Returns a page of the logged requests of the last 7 days in the mode of the credential, newest first. The log contains
-   * every write, every response of 400 or more, and a sample of the successful reads. Of the responses 429, it contains a
-   * few per second.
+   * every write, every response of 400 or more, and a sample of the successful reads. Of the responses 401 and 429, it
+   * contains a few per second.
    *
    * Iterate over the result to get the rows of all pages.
    *

@@ -1,8 +1,10 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -93,6 +95,48 @@ func TestEndedCredentials(t *testing.T) {
 	if !maps.Equal(got, want) {
 		t.Errorf("%v\nwant %v", got, want)
 	}
+	checkEndpointGrants(t, w.app, tenant.ID, []domain.Grant{grant, ended, left})
 	w.from(bookings, "webhooks", "POST", "/internal/v1/credentials/ended", `{"credentials":[]}`).is(401)
 	w.from(bookings, "bookings", "POST", "/internal/v1/credentials/ended", `{"credentials":[{"tenant_id":"x","id":"y"}]}`).is(422)
+}
+
+// endpointHolders replaces webhooks: it has one grant on each page.
+type endpointHolders struct {
+	grants []domain.EndpointGrant
+	ended  []string
+}
+
+// List implements app.EndpointHolders.
+func (h *endpointHolders) List(_ context.Context, after string) ([]domain.EndpointGrant, error) {
+	for i, g := range h.grants {
+		if after == "" || i > 0 && h.grants[i-1].ID == after {
+			return []domain.EndpointGrant{g}, nil
+		}
+	}
+	return nil, nil
+}
+
+// End implements app.EndpointHolders.
+func (h *endpointHolders) End(_ context.Context, ended []domain.EndpointGrant) error {
+	for _, g := range ended {
+		h.ended = append(h.ended, g.ID)
+	}
+	return nil
+}
+
+// checkEndpointGrants checks that the worker ends all grants but the first.
+func checkEndpointGrants(t *testing.T, identity *app.App, tenant ids.Tenant, grants []domain.Grant) {
+	t.Helper()
+	h := &endpointHolders{}
+	var want []string
+	for i, g := range grants {
+		h.grants = append(h.grants, domain.EndpointGrant{TenantID: tenant, Mode: caller.ModeOf(g.Livemode), ID: g.ID.String()})
+		if i > 0 {
+			want = append(want, g.ID.String())
+		}
+	}
+	worker := &app.EndpointGrants{DB: identity.DB, Holders: h, Now: identity.Now}
+	if err := worker.Run(t.Context()); err != nil || !slices.Equal(h.ended, want) {
+		t.Errorf("ended %v, want %v: %v", h.ended, want, err)
+	}
 }

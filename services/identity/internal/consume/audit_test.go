@@ -62,8 +62,12 @@ func TestChangesAreAudited(t *testing.T) {
 	own := func(e *eventsv1.Event) {
 		e.Type, e.ObjectId, e.Actor, e.RequestId, e.Livemode, e.PreviousAttributes = "booking.updated", "bk_1", "", "", true, nil
 	}
+	rotated := func(e *eventsv1.Event) {
+		e.Type, e.ObjectId, e.ResourceVersion, e.Object, e.PreviousAttributes = "webhook_endpoint.secret_rotated", endpoint, 3, nil, []byte(`{"headers":null}`)
+	}
 	batch := []kafkax.Message{
 		written(t, "customers", tenant.ID), written(t, "customers", tenant.ID, created), written(t, "bookings", tenant.ID, own), event(t, tenant.ID),
+		written(t, "webhooks", tenant.ID, rotated),
 	}
 	if err := w.HandleBatch(t.Context(), batch); err != nil {
 		t.Fatal(err)
@@ -74,6 +78,7 @@ func TestChangesAreAudited(t *testing.T) {
 		`true svc:bookings booking.updated bk_1 bookings {"fields": [], "version": 7}`,
 		`false svc:webhooks webhook_endpoint.disabled ` + endpoint + ` webhooks ` +
 			`{"id": "` + endpoint + `", "status": "disabled", "disabled_reason": "gone", "consecutive_failures": 1}`,
+		`false key_1 webhook_endpoint.secret_rotated ` + endpoint + ` webhooks {"fields": ["headers"], "version": 3, "request_id": "req_1"}`,
 	}
 	var got []string
 	for _, r := range w.log(t, tenant) {

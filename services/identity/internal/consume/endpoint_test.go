@@ -138,7 +138,7 @@ func TestEndpointHealthIsAudited(t *testing.T) {
 	handle(first)
 	handle(first)
 	handle(second)
-	handle(event(t, tenant.ID, func(e *eventsv1.Event) { e.Type, e.Object = "webhook_endpoint.created", nil })) // not audited
+	handle(event(t, tenant.ID, func(e *eventsv1.Event) { e.Type, e.Object = "webhook_endpoint.unknown", nil })) // not audited
 	handle(first)
 	handle(second)
 	records := w.log(t, tenant)

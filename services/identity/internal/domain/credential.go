@@ -3,6 +3,7 @@ package domain
 import (
 	"github.com/google/uuid"
 
+	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 )
 
@@ -32,4 +33,11 @@ type CredentialState struct {
 	N         int64 // its position in the requested list, from 1
 	Ended     bool
 	Successor *KeyID
+}
+
+// EndpointGrant is a grant that holds webhook endpoints.
+type EndpointGrant struct {
+	TenantID ids.Tenant
+	Mode     caller.Mode
+	ID       string // gr_…
 }

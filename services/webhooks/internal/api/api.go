@@ -22,6 +22,7 @@ type API struct {
 	Idempotency *idemstore.Store
 	Endpoints   *app.Endpoints
 	Deliveries  *app.Deliveries
+	Grants      *app.EndpointGrants
 	Streams     *Streams
 	Pages       *page.Codec
 	Server      *httpx.Server
@@ -34,6 +35,8 @@ func (a *API) Mount(e *gin.Engine) error {
 		"listEventsOfObjects":   {Handle: a.eventsOfObjects},
 		"getSentDelivery":       {Handle: a.sentDelivery},
 		"listFailingDeliveries": {Handle: a.failingDeliveries},
+		"listEndpointGrants":    {Handle: a.endpointGrants},
+		"endEndpointGrants":     {Handle: a.endEndpointGrants},
 	})
 	if err := errors.Join(err, a.usage().Mount(a.Server, e)); err != nil {
 		return err

@@ -82,14 +82,16 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		w.T.Fatal(err)
 	}
 	idempotency := &idemstore.Store{DB: db, Box: box, Now: time.Now}
+	endpoints := &app.Endpoints{DB: db, Box: box, Guard: guard{}, Queue: &store.Queue{Wake: func() {}}, Now: time.Now}
 	handlers := &api.API{
 		DB:          db,
 		Idempotency: idempotency,
-		Endpoints:   &app.Endpoints{DB: db, Box: box, Guard: guard{}, Queue: &store.Queue{Wake: func() {}}, Now: time.Now},
+		Endpoints:   endpoints,
+		Grants:      &app.EndpointGrants{Worker: w.DB.Worker, Endpoints: endpoints},
 		Deliveries:  &app.Deliveries{Queue: &store.Queue{Wake: func() {}}, Now: time.Now},
 		Streams:     w.streams,
 		Pages:       w.Pages(),
-		Server:      w.Server(idempotency, "customers", "console"),
+		Server:      w.Server(idempotency, "customers", "console", "identity"),
 		Now:         time.Now,
 	}
 	engine := httpx.NewEngine("https://booking.test")

@@ -19,6 +19,7 @@ import (
 // Deliveries contains the use cases of deliveries.
 type Deliveries struct {
 	Queue *store.Queue
+	Wake  func() // wakes the relay; can be nil
 	Now   func() time.Time
 }
 
@@ -94,6 +95,9 @@ func (a *Deliveries) Retry(ctx context.Context, tx pg.Tx, endpoint domain.Endpoi
 	if err := a.Queue.Retry(ctx, tx, d, a.Now()); err != nil {
 		return domain.Delivery{}, err
 	}
+	if err := publishWrite(ctx, tx, a.Wake, deliveryRequested, e); err != nil {
+		return domain.Delivery{}, err
+	}
 	return store.Delivery(ctx, tx, endpoint, id)
 }
 
@@ -120,6 +124,9 @@ func (a *Deliveries) Resend(ctx context.Context, tx pg.Tx, event ids.Event, endp
 	}
 	id := ids.New[domain.DeliveryPrefix]()
 	if err := a.Queue.AddDelivery(ctx, tx, e.ID, id, domain.Event{ID: stored.ID, Type: stored.Type}, a.Now()); err != nil {
+		return domain.Delivery{}, err
+	}
+	if err := publishWrite(ctx, tx, a.Wake, eventResent, e); err != nil {
 		return domain.Delivery{}, err
 	}
 	return store.Delivery(ctx, tx, e.ID, id)
@@ -168,7 +175,7 @@ func (a *Deliveries) Replay(ctx context.Context, tx pg.Tx, r Replay) (int, error
 	if n > MaxReplay {
 		return 0, apperr.Field("to", "There are more than %d events before this time. Replay them in several parts.", MaxReplay)
 	}
-	return n, nil
+	return n, publishWrite(ctx, tx, a.Wake, eventsReplayed, e)
 }
 
 // enabledEndpoint reads and locks the enabled endpoint that a body specifies. It does not find an endpoint of the other mode.

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"holdfast.dev/libs/apperr"
@@ -30,6 +31,7 @@ type Endpoints struct {
 	Box   *crypt.Box
 	Guard Guard
 	Queue *store.Queue
+	Wake  func() // wakes the relay; can be nil
 	Now   func() time.Time
 }
 
@@ -81,7 +83,12 @@ func (a *Endpoints) Create(ctx context.Context, tx pg.Tx, w EndpointWrite) (doma
 	if err != nil {
 		return domain.EndpointWithSecret{}, err
 	}
+	e.CreatedBy = new(caller.FromContext(ctx).Actor())
+	e.Holder = e.CreatedBy
 	if e, err = store.InsertEndpoint(ctx, tx, e); err != nil {
+		return domain.EndpointWithSecret{}, err
+	}
+	if err := publishWrite(ctx, tx, a.Wake, endpointCreated, e); err != nil {
 		return domain.EndpointWithSecret{}, err
 	}
 	if headers := w.Headers.Pointer(); headers != nil {
@@ -129,7 +136,18 @@ func (a *Endpoints) Update(
 	if err := a.updateQueue(ctx, tx, before, after); err != nil {
 		return domain.Endpoint{}, err
 	}
-	return store.UpdateEndpoint(ctx, tx, after)
+	fields, err := changedFields(ctx, before, after)
+	if err != nil {
+		return domain.Endpoint{}, err
+	}
+	if !sameHeaders && !slices.Contains(fields, "headers") {
+		fields = append(fields, "headers")
+	}
+	after, err = store.UpdateEndpoint(ctx, tx, after.EnabledBy(caller.FromContext(ctx).Actor(), before))
+	if err != nil {
+		return domain.Endpoint{}, err
+	}
+	return after, publishWrite(ctx, tx, a.Wake, endpointUpdated, after, fields...)
 }
 
 // putHeaders replaces the headers of an endpoint that the transaction has locked. It reports whether they are the same as before. It
@@ -173,13 +191,18 @@ func (a *Endpoints) updateQueue(ctx context.Context, tx pg.Tx, before, after dom
 
 // Delete deletes an endpoint with its secrets and its queue.
 func (a *Endpoints) Delete(ctx context.Context, tx pg.Tx, id domain.EndpointID, match patch.Precondition) error {
-	if _, err := lockMatching(ctx, tx, id, match, noTypes); err != nil {
+	e, err := lockMatching(ctx, tx, id, match, noTypes)
+	if err != nil {
 		return err
 	}
 	if err := store.LockQueue(ctx, tx, id); err != nil {
 		return err
 	}
-	return store.DeleteEndpoint(ctx, tx, id)
+	if err := store.DeleteEndpoint(ctx, tx, id); err != nil {
+		return err
+	}
+	e.Version++ // after its last version
+	return publishWrite(ctx, tx, a.Wake, endpointDeleted, e)
 }
 
 // Rotate adds a new secret to an endpoint. The earlier secrets remain valid until overlap is over.
@@ -194,6 +217,9 @@ func (a *Endpoints) Rotate(
 		return domain.EndpointWithSecret{}, err
 	}
 	if e, err = store.UpdateEndpoint(ctx, tx, e); err != nil {
+		return domain.EndpointWithSecret{}, err
+	}
+	if err := publishWrite(ctx, tx, a.Wake, secretRotated, e); err != nil {
 		return domain.EndpointWithSecret{}, err
 	}
 	return a.addSecret(ctx, tx, e)

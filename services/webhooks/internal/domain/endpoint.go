@@ -44,6 +44,7 @@ const (
 	Requested Reason = "requested"            // the operator requested it
 	Failures  Reason = "consecutive_failures" // DisableAfter consecutive attempts failed
 	Gone      Reason = "gone"                 // it returned 410
+	Revoked   Reason = "grant_revoked"        // the grant that holds it has ended
 )
 
 // The numbers of consecutive failed attempts after which the operator is warned and the endpoint is disabled.
@@ -62,6 +63,8 @@ type Endpoint struct {
 	DisabledReason      *Reason
 	MaxInFlight         int
 	MaxPerSecond        int
+	CreatedBy           *string  // id of the key, grant or operator; nil for an endpoint of an earlier version
+	Holder              *string  // the credential with which it ends: CreatedBy, or the one that enabled it after that one had ended
 	HeaderNames         []string // the names of its EndpointHeaders, sorted; only the dispatcher opens the values
 	ConsecutiveFailures int
 	FailedWaiting       int // the number of deliveries that were waiting when the platform disabled it, up to MaxCounted
@@ -187,6 +190,21 @@ func (e Endpoint) SwitchedTo(s Status) Endpoint {
 	return e
 }
 
+// EnabledBy returns the endpoint after an actor has enabled it. If it was disabled with the grant that held it, the actor holds it from
+// now on.
+func (e Endpoint) EnabledBy(actor string, before Endpoint) Endpoint {
+	if e.Status == Enabled && before.DisabledReason != nil && *before.DisabledReason == Revoked {
+		e.Holder = &actor
+	}
+	return e
+}
+
+// WithoutGrant returns the endpoint after the grant that holds it has ended. failed is the number of deliveries that waited.
+func (e Endpoint) WithoutGrant(failed int) Endpoint {
+	e.Status, e.DisabledReason, e.FailedWaiting = Disabled, new(Revoked), failed
+	return e
+}
+
 // After returns the endpoint after attempts with these outcomes, in this order. A success resets the number of failures.
 // DisableAfter consecutive failures, or one response with status 410, disable the endpoint. A disabled endpoint does not change.
 func (e Endpoint) After(outcomes ...Outcome) Endpoint {
@@ -231,6 +249,8 @@ func (e Endpoint) Warning() *string {
 		why = fmt.Sprintf("Disabled after %d consecutive failed attempts", DisableAfter)
 	case e.Status == Disabled && e.DisabledReason != nil && *e.DisabledReason == Gone:
 		why = "Disabled because it returned 410"
+	case e.Status == Disabled && e.DisabledReason != nil && *e.DisabledReason == Revoked:
+		why = "Disabled because the app that created it no longer has access"
 	case e.Status == Enabled && e.ConsecutiveFailures >= WarnAfter:
 		return new(fmt.Sprintf("%d consecutive attempts have failed. After %d, the endpoint is disabled.", e.ConsecutiveFailures, DisableAfter))
 	default:

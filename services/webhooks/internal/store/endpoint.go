@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
 
@@ -15,7 +16,7 @@ import (
 
 // endpointColumns are the columns of domain.Endpoint.
 const endpointColumns = `e.id, e.url, e.event_types, e.description, e.status, e.disabled_reason, e.max_in_flight,
-	e.max_per_second, e.header_names, e.consecutive_failures, e.failed_waiting, e.version, e.created_at, e.updated_at`
+	e.max_per_second, e.created_by, e.holder, e.header_names, e.consecutive_failures, e.failed_waiting, e.version, e.created_at, e.updated_at`
 
 const oneEndpoint = `select ` + endpointColumns + ` from endpoints e where e.tenant_id = @tenant and e.livemode = @live and e.id = @id`
 
@@ -64,8 +65,8 @@ func InsertEndpoint(ctx context.Context, tx pg.Tx, e domain.Endpoint) (domain.En
 	tx.QueueAtCommit(`insert into endpoint_queues (tenant_id, livemode, endpoint_id) values (@tenant, @live, @id)`, pg.Args{"id": e.ID})
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Endpoint], domain.ErrEndpointNotFound, `
 		with stamp as materialized (select clock_timestamp() as at)
-		insert into endpoints as e (tenant_id, livemode, id, url, event_types, description, max_in_flight, max_per_second, header_names, created_at, updated_at)
-		select @tenant, @live, @id, @url, @event_types, @description, @max_in_flight, @max_per_second, @header_names, at, at from stamp
+		insert into endpoints as e (tenant_id, livemode, id, url, event_types, description, max_in_flight, max_per_second, header_names, created_by, holder, created_at, updated_at)
+		select @tenant, @live, @id, @url, @event_types, @description, @max_in_flight, @max_per_second, @header_names, @created_by, @holder, at, at from stamp
 		returning `+endpointColumns, endpointArgs(e))
 }
 
@@ -75,6 +76,7 @@ func endpointArgs(e domain.Endpoint) pg.Args {
 		"id": e.ID, "url": e.URL, "event_types": e.EventTypes, "description": e.Description, "status": string(e.Status),
 		"disabled_reason": (*string)(e.DisabledReason), "max_in_flight": e.MaxInFlight, "max_per_second": e.MaxPerSecond,
 		"consecutive_failures": e.ConsecutiveFailures, "header_names": notNil(e.HeaderNames),
+		"created_by": e.CreatedBy, "holder": e.Holder, "failed_waiting": e.FailedWaiting,
 	}
 }
 
@@ -83,7 +85,8 @@ func UpdateEndpoint(ctx context.Context, tx pg.Tx, e domain.Endpoint) (domain.En
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Endpoint], domain.ErrEndpointNotFound, `
 		update endpoints e set url = @url, event_types = @event_types, description = @description, status = @status,
 		       disabled_reason = @disabled_reason, max_in_flight = @max_in_flight, max_per_second = @max_per_second,
-		       header_names = @header_names, consecutive_failures = @consecutive_failures, version = e.version + 1, updated_at = clock_timestamp()
+		       header_names = @header_names, consecutive_failures = @consecutive_failures,
+		       failed_waiting = @failed_waiting, holder = @holder, version = e.version + 1, updated_at = clock_timestamp()
 		where e.tenant_id = @tenant and e.livemode = @live and e.id = @id
 		returning `+endpointColumns, endpointArgs(e))
 }
@@ -118,4 +121,26 @@ func LockQueue(ctx context.Context, tx pg.Tx, id domain.EndpointID) error {
 		return fmt.Errorf("lock queue: %w", err)
 	}
 	return nil
+}
+
+// EndpointGrant is a grant that holds enabled endpoints of a tenant and mode.
+type EndpointGrant struct {
+	TenantID ids.Tenant
+	Livemode bool
+	Holder   string
+}
+
+// EndpointGrants returns up to limit grants of all tenants that hold enabled endpoints, by their ids, after the given one. tx has the worker
+// role.
+func EndpointGrants(ctx context.Context, tx pg.Tx, after string, limit int) ([]EndpointGrant, error) {
+	return pg.Many(ctx, tx, pgx.RowToStructByName[EndpointGrant], `select distinct holder, tenant_id, livemode from endpoints
+		where status = 'enabled' and holder like 'gr\_%' and holder > $1 order by holder, tenant_id, livemode limit $2`, after, limit)
+}
+
+// EndpointsOfGrant reads the enabled endpoints that a grant of the caller's tenant and mode holds, and locks their rows until the
+// transaction ends.
+func EndpointsOfGrant(ctx context.Context, tx pg.Tx, grant string) ([]domain.Endpoint, error) {
+	return pg.Many(ctx, tx, pgx.RowToStructByName[domain.Endpoint], `select `+endpointColumns+` from endpoints e
+		where e.tenant_id = @tenant and e.livemode = @live and e.status = 'enabled' and e.holder like 'gr\_%' and e.holder = @grant
+		order by e.id for no key update`, pg.Args{"grant": grant})
 }

@@ -22,7 +22,7 @@ func Endpoint(e domain.Endpoint, mode api.Mode) api.WebhookEndpoint {
 		Description: api.OrNull(e.Description), Status: api.WebhookEndpointStatus(e.Status),
 		DisabledReason: api.OrNull((*api.WebhookEndpointDisabledReason)(e.DisabledReason)),
 		MaxInFlight:    e.MaxInFlight, MaxPerSecond: e.MaxPerSecond, Headers: headers(e.HeaderNames), ConsecutiveFailures: e.ConsecutiveFailures,
-		Warning: api.OrNull(e.Warning()), Mode: mode, Version: e.Version, CreatedAt: e.CreatedAt.UTC(), UpdatedAt: e.UpdatedAt.UTC(),
+		Warning: api.OrNull(e.Warning()), CreatedBy: api.OrNull(e.CreatedBy), Mode: mode, Version: e.Version, CreatedAt: e.CreatedAt.UTC(), UpdatedAt: e.UpdatedAt.UTC(),
 	}
 }
 
@@ -34,7 +34,7 @@ func EndpointWithSecret(e domain.EndpointWithSecret, mode api.Mode) api.WebhookE
 		Description: plain.Description, Status: plain.Status,
 		DisabledReason: api.OrNull((*api.WebhookEndpointDisabledReason)(e.DisabledReason)),
 		MaxInFlight:    plain.MaxInFlight, MaxPerSecond: plain.MaxPerSecond, Headers: plain.Headers, ConsecutiveFailures: plain.ConsecutiveFailures,
-		Warning: plain.Warning, Secret: e.Secret, Mode: mode, Version: plain.Version, CreatedAt: plain.CreatedAt, UpdatedAt: plain.UpdatedAt,
+		Warning: plain.Warning, CreatedBy: plain.CreatedBy, Secret: e.Secret, Mode: mode, Version: plain.Version, CreatedAt: plain.CreatedAt, UpdatedAt: plain.UpdatedAt,
 	}
 }
 
