@@ -125,13 +125,14 @@ func (e *Eraser) unsettled(ctx context.Context, tenant ids.Tenant) (bool, error)
 }
 
 // transactions returns the transactions of the services in this database that are in progress; if among is not nil, only those of it.
-// It ignores roles that bypass row-level security, such as those of backups.
+// It ignores the owner of the tables and roles that bypass row-level security, such as those of backups.
 func (e *Eraser) transactions(ctx context.Context, among []string) (list []string, err error) {
 	err = e.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		list, err = pg.Many(ctx, tx, pgx.RowTo[string], `
 			select l.virtualtransaction from pg_locks l
 			join pg_stat_activity a on a.pid = l.pid and a.datname = current_database()
 			join pg_roles r on r.oid = a.usesysid and not r.rolsuper and not r.rolbypassrls
+				and r.oid <> (select c.relowner from pg_class c where c.oid = 'tenant_erasures'::regclass)
 			where l.locktype = 'virtualxid' and l.mode = 'ExclusiveLock' and l.pid <> pg_backend_pid()
 			  and ($1::text[] is null or l.virtualtransaction = any($1))`, among)
 		return err

@@ -41,7 +41,7 @@ type MigrateSettings struct {
 
 // Migrate migrates a database to the newest schema: first the tables that every service has (outbox, inbox, idempotency keys), then
 // the service's own, nil for none. A session lock lets only one process migrate at a time. A migration waits only briefly for a
-// lock and then tries again, so that no request waits behind it.
+// lock and then tries again, so that no request waits behind it. It fails if the owner does not see all rows afterwards.
 func Migrate(ctx context.Context, url string, service fs.FS, roles Roles) error {
 	for key, value := range map[string]string{"APP_ROLE": roles.App, "WORKER_ROLE": roles.Worker} {
 		if value == "" {
@@ -63,10 +63,15 @@ func Migrate(ctx context.Context, url string, service fs.FS, roles Roles) error 
 	if err := up(ctx, db, "schema_common", Common()); err != nil {
 		return err
 	}
-	if service == nil {
-		return nil
+	if service != nil {
+		if err := up(ctx, db, "schema_service", service); err != nil {
+			return err
+		}
 	}
-	return up(ctx, db, "schema_service", service)
+	if err := Alter(ctx, url, lockLimit, openToOwner); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
 }
 
 // reachLimit is how long a migration waits for its server, because a pod may run seconds before its network is ready.

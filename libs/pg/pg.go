@@ -295,7 +295,7 @@ func Down(err error) bool {
 	switch code := Code(err); {
 	case code == "57P01", code == "57P02", code == "57P03", code == "53300", strings.HasPrefix(code, "08"):
 		return true
-	case errors.As(err, &dial):
+	case errors.As(err, &dial), errors.Is(err, errStandby):
 		return true
 	case code != "", errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return false // pgx wraps the network's error when ctx has ended

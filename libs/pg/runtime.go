@@ -2,6 +2,7 @@ package pg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -16,15 +17,19 @@ type Runtime interface {
 }
 
 // OpenManaged opens a traced pool and closes it when the process stops. The process is ready only while the pool's server responds.
-// If the URL's file changes, the pool switches to the new URL. An unreachable server is not an error, because it may recover. A rejected login
-// or a missing database is an error.
+// If the URL's file changes, the pool switches to the new URL. An unreachable server is not an error, because it may recover. A rejected login,
+// a missing database, a standby, or an owner that cannot see all rows is an error.
 func OpenManaged(ctx context.Context, rt Runtime, name string, url secret.Setting, opt Options) (*DB, error) {
 	opt.Tracer = newTracer()
 	db, err := open(ctx, url, opt)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if err := db.Ping(ctx); err != nil {
+	err = db.Ping(ctx)
+	if err == nil {
+		err = db.checkServer(ctx)
+	}
+	if err != nil {
 		if !unreachable(err) && (!opt.Pooler || Code(err) != poolerError) {
 			db.Close()
 			return nil, fmt.Errorf("%s: reach database: %w", name, explain(err, opt))
@@ -39,5 +44,5 @@ func OpenManaged(ctx context.Context, rt Runtime, name string, url secret.Settin
 // unreachable reports whether err means that no server responded, or that the server is starting, stopping or full.
 func unreachable(err error) bool {
 	code := Code(err)
-	return Down(err) && (code == "" || code == "53300" || strings.HasPrefix(code, "57P"))
+	return !errors.Is(err, errStandby) && Down(err) && (code == "" || code == "53300" || strings.HasPrefix(code, "57P"))
 }

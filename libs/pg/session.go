@@ -64,19 +64,27 @@ func (o Options) statement(set string) string {
 // errDropped reports a server, usually a pooler, that accepted a connection's settings and ignored them.
 var errDropped = errors.New("the server ignores the connection's settings, as a pooler does: set DATABASE_POOLER=true")
 
+// errStandby reports a server that accepts no writes. A failover may be in progress, so a later connection may reach the new primary.
+var errStandby = errors.New("the server is a standby, which accepts no writes: the URL must name the primary, not a reader endpoint; " +
+	"with several hosts, add target_session_attrs=read-write")
+
 // prepare registers the types of libs/ids with a new connection. Without a pooler, it checks that the connection has its settings: a
-// pooler that ignores startup parameters would leave statements without time-outs.
+// pooler that ignores startup parameters would leave statements without time-outs. It also refuses a standby, which a name that moves to
+// the new primary can still mean during a failover.
 func (o Options) prepare(ctx context.Context, conn *pgx.Conn) error {
 	registerUUID(conn)
 	if o.Pooler {
 		return nil
 	}
-	res := conn.PgConn().ExecParams(ctx, `select current_setting('enable_seqscan')`, nil, nil, nil, nil).Read()
+	res := conn.PgConn().ExecParams(ctx, `select current_setting('enable_seqscan'), pg_is_in_recovery()`, nil, nil, nil, nil).Read()
 	if res.Err != nil {
 		return res.Err
 	}
 	if string(res.Rows[0][0]) != o.settings()["enable_seqscan"] {
 		return errDropped
+	}
+	if string(res.Rows[0][1]) == "t" {
+		return errStandby
 	}
 	return nil
 }

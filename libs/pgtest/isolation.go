@@ -26,7 +26,8 @@ var common = []Row{
 }
 
 // Isolation checks a service's schema. Each table must have forced row-level security. Its key, and each index that workers does
-// not name, must begin with tenant and mode. Partitions must be accessible only through their table. Then two tenants in two modes
+// not name, must begin with tenant and mode. Partitions must be accessible only through their table. The
+// owner must see all rows of each table. Then two tenants in two modes
 // write one row into each table. None of them can read, change, take over or add a row of another. own contains one row for each
 // table of the service.
 func Isolation(t *testing.T, migrations fs.FS, own []Row, workers ...string) {
@@ -163,6 +164,9 @@ func protected(t *testing.T, db *DB, rows []Row, workers []string) {
 		case !tb.Safe || !slices.Equal(tb.Leads, []string{"tenant_id", "livemode"}):
 			t.Errorf("%+v: want forced row-level security and a key led by tenant and mode", tb)
 		}
+	}
+	if err := pg.CheckOwner(t.Context(), conn); err != nil {
+		t.Error(err)
 	}
 	loose, err := conn.Query(t.Context(), `select i.indexrelid::regclass::text from pg_index i
 		join pg_class c on c.oid = i.indrelid and c.relnamespace = 'public'::regnamespace and c.relname not in ('schema_common', 'schema_service', 'outbox_partitions', 'tenant_erasures')

@@ -26,6 +26,7 @@ const (
 	appRole    = "holdfast_test_app"
 	workerRole = "holdfast_test_worker"
 	ownerRole  = "holdfast_test_owner"
+	adminRole  = "holdfast_test_admin"
 	password   = "test"
 )
 
@@ -42,8 +43,9 @@ type DB struct {
 // With TEST_THROUGH_POOLER=true, App and Worker connect through the pooler of TEST_POOLER_URL.
 func New(t testing.TB, migrations fs.FS, fill ...string) *DB {
 	t.Helper()
-	admin := adminURL(t)
-	template := templateFor(t, admin, migrations, fill)
+	server := adminURL(t)
+	template := templateFor(t, server, migrations, fill)
+	admin, _ := url.Parse(withRole(server, adminRole, "postgres"))
 	name := "t_" + strings.TrimPrefix(ids.New[ids.RequestPrefix]().String(), "req_")
 	// The other strategy writes each page of the clone to the WAL.
 	exec(t, admin.String(), fmt.Sprintf(`create database %s template %s strategy file_copy`, name, template))
@@ -140,32 +142,50 @@ func templateFor(t testing.TB, admin *url.URL, migrations fs.FS, fill []string) 
 	conn := connect(t, admin.String())
 	defer func() { _ = conn.Close(context.Background()) }()
 	must(t, conn, `select pg_advisory_lock(hashtext('pgtest'))`)
-	for role, attr := range map[string]string{appRole: "", workerRole: "", ownerRole: "bypassrls createdb"} {
-		must(t, conn, fmt.Sprintf(`do $$ begin
-			if not exists (select from pg_roles where rolname = '%[1]s') then create role %[1]s login password '%[2]s' %[3]s; end if;
-		end $$`, role, password, attr))
-	}
-	must(t, conn, fmt.Sprintf(`grant %s, %s to %s`, appRole, workerRole, ownerRole))
+	administrate(t, conn)
 	var exists bool
 	if err := conn.QueryRow(ctx, `select exists (select from pg_database where datname = $1)`, name).Scan(&exists); err != nil {
 		t.Fatalf("look for template: %v", err)
 	}
 	if !exists {
 		building := name + "_new"
-		must(t, conn, `drop database if exists `+building+` with (force)`)
-		must(t, conn, fmt.Sprintf(`create database %s owner %s`, building, ownerRole))
-		u := *admin
-		u.Path = "/" + building
-		exec(t, u.String(), `create extension if not exists btree_gist`)
+		managed := withRole(admin, adminRole, "postgres")
+		exec(t, managed, `drop database if exists `+building+` with (force)`)
+		provision(t, admin, building)
 		owner := withRole(admin, ownerRole, building)
 		if err := pg.Migrate(ctx, owner, migrations, pg.Roles{App: appRole, Worker: workerRole}); err != nil {
 			t.Fatalf("migrate template: %v", err)
 		}
 		exec(t, owner, fill...)
-		must(t, conn, fmt.Sprintf(`alter database %s rename to %s`, building, name))
+		exec(t, managed, fmt.Sprintf(`alter database %s rename to %s`, building, name))
 	}
 	templates[server] = true
 	return name
+}
+
+// administrate creates the administrator of the test's databases. Like that of a managed server, it is no superuser.
+func administrate(t testing.TB, superuser *pgx.Conn) {
+	t.Helper()
+	must(t, superuser, fmt.Sprintf(`do $$ begin
+		if not exists (select from pg_roles where rolname = '%[1]s') then create role %[1]s login password '%[2]s' createrole createdb; end if;
+	end $$`, adminRole, password))
+}
+
+// provision creates a database with its roles as the administrator, like installations on managed servers.
+func provision(t testing.TB, server *url.URL, name string) {
+	t.Helper()
+	d := pg.Database{Name: name, Owner: ownerRole, App: appRole, Worker: workerRole}
+	statements := d.RoleStatements()
+	for _, role := range []string{ownerRole, appRole, workerRole} { // only once: a new password breaks the logins of a pooler
+		statements = append(statements, fmt.Sprintf(`do $$ begin
+			if shobj_description('%[1]s'::regrole, 'pg_authid') is null then
+				alter role %[1]s password '%[2]s';
+				comment on role %[1]s is 'has a password';
+			end if;
+		end $$`, role, password))
+	}
+	exec(t, withRole(server, adminRole, "postgres"), append(append(statements, d.Create()), d.GrantStatements()...)...)
+	exec(t, withRole(server, adminRole, name), d.InsideStatements()...)
 }
 
 // digest identifies a set of migrations, including the common ones, and the statements that follow them.

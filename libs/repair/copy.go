@@ -22,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
 )
 
 // Copy is what one service holds of an object of another service. It is one line of JSON.
@@ -109,6 +110,10 @@ func connect(ctx context.Context, url string) (*pgx.Conn, error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return nil, fmt.Errorf("reach database: %w", err)
+	}
+	if err := pg.CheckOwner(ctx, conn); err != nil {
+		_ = conn.Close(context.WithoutCancel(ctx))
+		return nil, err
 	}
 	return conn, nil
 }

@@ -27,6 +27,7 @@ import (
 	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/identity/internal/app"
@@ -74,11 +75,9 @@ func newShell(t *testing.T) *shell {
 	t.Helper()
 	s := &shell{t: t, dir: t.TempDir(), url: setting(t, "TEST_POSTGRES_URL"), prefix: "t" + ids.New[ids.RequestPrefix]().String()[4:] + "_"}
 	db := s.prefix + "identity"
-	s.sql(`create role ` + db + `_owner login bypassrls`)
-	s.sql(`create role ` + db + `_app`)
-	s.sql(`create role ` + db + `_worker`)
-	s.sql(`grant ` + db + `_app, ` + db + `_worker to ` + db + `_owner`)
-	s.sql(`create database ` + db + ` owner ` + db + `_owner`)
+	for _, statement := range append(pg.DatabaseOf(db).RoleStatements(), pg.DatabaseOf(db).Create()) {
+		s.sql(statement)
+	}
 	t.Cleanup(func() {
 		s.sql(`drop database ` + db + ` with (force)`)
 		s.sql(`drop role ` + db + `_owner, ` + db + `_app, ` + db + `_worker`)

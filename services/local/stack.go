@@ -36,6 +36,7 @@ type stack struct {
 type partsConfig struct {
 	postgresURL, redisURL, brokers string   // used if not empty
 	kafka                          []string // kinds: auto, apache, embedded
+	newest                         bool     // PostgreSQL of parts.NewestPostgres
 	pooler                         int      // connections of a pooler to PostgreSQL, for each database and role; 0: no pooler
 }
 
@@ -59,7 +60,10 @@ func (s *stack) startParts(ctx context.Context, w partsConfig) error {
 	if w.brokers != "" {
 		s.brokers, w.kafka = []string{w.brokers}, nil
 	}
-	bin, redis, err := parts.Find(ctx, w.postgresURL == "", w.redisURL == "", s.screen.say)
+	bin, redis, err := parts.Find(ctx, w.postgresURL == "" && !w.newest, w.redisURL == "", s.screen.say)
+	if err == nil && w.newest {
+		bin, err = parts.NewestPostgres(ctx, s.screen.say)
+	}
 	if err != nil {
 		return err
 	}

@@ -190,15 +190,37 @@ func (p *platform) assignPorts() error {
 	return p.takePort(stripeName, 0)
 }
 
+// administrator returns the URL of the role that creates databases and roles.
+func (p *platform) administrator(ctx context.Context) (string, error) {
+	if p.config.DatabaseURL != "" {
+		return p.postgresURL, nil
+	}
+	var databases []parts.Database
+	for _, s := range proto.Services() {
+		if s.Database {
+			databases = append(databases, p.wiring().database(s.Name))
+		}
+	}
+	password := p.state.Secret("postgres.administrator")
+	if err := p.state.Save(); err != nil {
+		return "", err
+	}
+	return parts.Administrator(ctx, p.postgresURL, password, databases)
+}
+
 // migrate creates the databases and updates each service's tables.
 func (p *platform) migrate(ctx context.Context) error {
+	admin, err := p.administrator(ctx)
+	if err != nil {
+		return err
+	}
 	all, ctx := errgroup.WithContext(ctx)
 	for _, s := range proto.Services() {
 		if !s.Database {
 			continue
 		}
 		all.Go(func() error {
-			if err := parts.EnsureDatabase(ctx, p.postgresURL, p.wiring().database(s.Name)); err != nil {
+			if err := parts.EnsureDatabase(ctx, admin, p.wiring().database(s.Name)); err != nil {
 				return fmt.Errorf("database of %s: %w", s.Name, err)
 			}
 			out, err := p.tool(ctx, s, "migrate")

@@ -30,7 +30,7 @@ func withCommand() *cobra.Command {
 	var pooler int
 	cmd := &cobra.Command{
 		Use:   "with [flags] -- COMMAND [ARGUMENT…]",
-		Short: "Run a command with temporary PostgreSQL, Redis and Kafka servers (TEST_POSTGRES_URL, TEST_POOLER_URL, TEST_REDIS_URL, TEST_KAFKA_BROKERS)",
+		Short: "Run a command with temporary PostgreSQL, Redis and Kafka servers (TEST_POSTGRES_URL, TEST_POOLER_URL, TEST_REDIS_URL, TEST_KAFKA_BROKERS); TEST_POSTGRES=18 selects PostgreSQL 18",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return with(cmd.Context(), kafka, pooler, args)
@@ -87,7 +87,11 @@ func (s *stack) startTestParts(ctx context.Context, kafka string, pooler int) ([
 	default:
 		return nil, fmt.Errorf("--kafka must be auto, apache, embedded, both or none, not %q", kafka)
 	}
-	if err := s.startParts(ctx, partsConfig{kafka: kinds, pooler: pooler}); err != nil {
+	major := os.Getenv("TEST_POSTGRES")
+	if major != "" && major != parts.NewestMajor {
+		return nil, fmt.Errorf("TEST_POSTGRES must be %s, or not set for the installed PostgreSQL, not %q", parts.NewestMajor, major)
+	}
+	if err := s.startParts(ctx, partsConfig{kafka: kinds, newest: major != "", pooler: pooler}); err != nil {
 		return nil, err
 	}
 	env := append(os.Environ(), "TEST_POSTGRES_URL="+s.postgresURL, "TEST_REDIS_URL="+s.redisURL)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/pg"
 )
 
 // Dangling is a column with values that refer to no row, or with sums that differ from their rows. Example is the id of a booking or of
@@ -16,7 +18,7 @@ type Dangling struct {
 }
 
 // FindDangling checks the columns of all tenants that refer to another table without a foreign key, and the seats of sessions. url connects as the owner of the
-// database, to whom row-level security does not apply. One statement reads everything, so a concurrent write is seen with all its
+// database, which sees all rows. One statement reads everything, so a concurrent write is seen with all its
 // rows or not at all.
 func FindDangling(ctx context.Context, url string) (found []Dangling, err error) {
 	conn, err := pgx.Connect(ctx, url)
@@ -24,6 +26,9 @@ func FindDangling(ctx context.Context, url string) (found []Dangling, err error)
 		return nil, fmt.Errorf("reach database: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+	if err := pg.CheckOwner(ctx, conn); err != nil {
+		return nil, err
+	}
 	rows, err := conn.Query(ctx, `
 		select "column", count(*) as rows, min(id::text) as example from (
 			select 'bookings.customer_id' as "column", b.id from bookings b left join customers r

@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/pg"
 )
 
-// Roles are the roles of each database: owner runs migrations and bypasses row-level security, app serves requests under row-level
+// Roles are the roles of each database: owner runs migrations and sees all rows, app serves requests under row-level
 // security, and worker runs the tasks that concern all tenants.
 var Roles = []string{"owner", "app", "worker"}
 
@@ -57,48 +59,70 @@ func EnsureDatabase(ctx context.Context, adminURL string, d Database) error {
 		return err
 	}
 	defer func() { _ = own.Close(ctx) }()
-	return run(ctx, own,
-		"create extension if not exists btree_gist",
-		"create extension if not exists pgcrypto",
-		"alter schema public owner to "+quote(d.Role("owner")))
+	return run(ctx, own, d.named().InsideStatements()...)
+}
+
+// named returns the names of the database and its roles.
+func (d Database) named() pg.Database {
+	return pg.Database{Name: d.Name, Owner: d.Role("owner"), App: d.Role("app"), Worker: d.Role("worker")}
 }
 
 func (d Database) roles(ctx context.Context, conn *pgx.Conn) error {
+	if err := run(ctx, conn, d.named().RoleStatements()...); err != nil {
+		return fmt.Errorf("roles of %s: %w", d.Name, err)
+	}
 	for _, role := range Roles {
-		name, attributes := d.Role(role), "login nobypassrls"
-		if role == "owner" {
-			attributes = "login bypassrls"
-		}
-		var exists bool
-		if err := conn.QueryRow(ctx, "select exists (select from pg_roles where rolname = $1)", name).Scan(&exists); err != nil {
-			return err
-		}
-		verb := "create"
-		if exists {
-			verb = "alter"
-		}
-		err := run(ctx, conn, fmt.Sprintf("%s role %s with %s password %s", verb, quote(name), attributes, literal(d.Passwords[role])))
+		err := run(ctx, conn, fmt.Sprintf("alter role %s password %s", quote(d.Role(role)), literal(d.Passwords[role])))
 		if err != nil {
-			return fmt.Errorf("role %s (DATABASE_URL must be of a superuser): %w", name, err)
+			return fmt.Errorf("role %s: %w", d.Role(role), err)
 		}
 	}
-	// oldest_write() of libs/pg lets the owner see when transactions of the other roles began.
-	return run(ctx, conn, fmt.Sprintf("grant %s, %s to %s", quote(d.Role("app")), quote(d.Role("worker")), quote(d.Role("owner"))))
+	return nil
 }
 
 func (d Database) create(ctx context.Context, conn *pgx.Conn) error {
-	var exists bool
-	if err := conn.QueryRow(ctx, "select exists (select from pg_database where datname = $1)", d.Name).Scan(&exists); err != nil {
+	found, err := conn.Exec(ctx, d.named().Exists())
+	if err != nil {
 		return err
 	}
-	if !exists {
-		if err := run(ctx, conn, "create database "+quote(d.Name)+" owner "+quote(d.Role("owner"))); err != nil {
+	if found.RowsAffected() == 0 {
+		if err := run(ctx, conn, d.named().Create()); err != nil {
 			return err
 		}
 	}
-	return run(ctx, conn,
-		"revoke all on database "+quote(d.Name)+" from public",
-		fmt.Sprintf("grant connect on database %s to %s, %s", quote(d.Name), quote(d.Role("app")), quote(d.Role("worker"))))
+	return run(ctx, conn, d.named().GrantStatements()...)
+}
+
+// administrator is the role that creates the roles and databases of a server of our own.
+const administrator = "holdfast_admin"
+
+// Administrator returns the URL of an administrator of our own server who is no superuser, like that of a managed server. It creates the
+// role if it is missing, and lets it manage the databases' roles that the superuser created earlier.
+func Administrator(ctx context.Context, superURL, password string, databases []Database) (string, error) {
+	u, err := url.Parse(superURL)
+	if err != nil {
+		return "", fmt.Errorf("the superuser's URL: %w", err)
+	}
+	conn, err := pgx.Connect(ctx, superURL)
+	if err != nil {
+		return "", fmt.Errorf("connecting as superuser: %w", err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	statements := []string{
+		fmt.Sprintf("do $$ begin if not exists (select from pg_roles where rolname = '%[1]s') then create role %[1]s; end if; end $$", administrator),
+		fmt.Sprintf("alter role %s login createrole createdb password %s", administrator, literal(password)),
+	}
+	for _, d := range databases {
+		for _, role := range Roles {
+			statements = append(statements, fmt.Sprintf("do $$ begin if exists (select from pg_roles where rolname = %s) then grant %s to %s with admin option; end if; end $$",
+				literal(d.Role(role)), quote(d.Role(role)), administrator))
+		}
+	}
+	if err := run(ctx, conn, statements...); err != nil {
+		return "", fmt.Errorf("creating the administrator: %w", err)
+	}
+	u.User = url.UserPassword(administrator, password)
+	return u.String(), nil
 }
 
 func run(ctx context.Context, conn *pgx.Conn, statements ...string) error {

@@ -33,7 +33,7 @@ func CheckPostgres(ctx context.Context, address string) error {
 	defer func() { _ = conn.Close(ctx) }()
 	var version int
 	var allowed bool
-	err = conn.QueryRow(ctx, `select current_setting('server_version_num')::int, rolsuper from pg_roles where rolname = current_user`).
+	err = conn.QueryRow(ctx, `select current_setting('server_version_num')::int, rolsuper or rolcreaterole and rolcreatedb from pg_roles where rolname = current_user`).
 		Scan(&version, &allowed)
 	switch {
 	case err != nil:
@@ -41,7 +41,7 @@ func CheckPostgres(ctx context.Context, address string) error {
 	case version/10000 < postgresMajor:
 		return fmt.Errorf("DATABASE_URL: PostgreSQL %d is too old: use %d or later", version/10000, postgresMajor)
 	case !allowed:
-		return errors.New("DATABASE_URL must be of a superuser, because it creates databases and roles")
+		return errors.New("DATABASE_URL must be of a role with CREATEROLE and CREATEDB, because it creates databases and roles")
 	}
 	return nil
 }
