@@ -120,6 +120,45 @@ type APIKeyList struct {
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
+// App An OAuth app of a tenant.
+type App struct {
+	// ID `client_id` of the app, `app_…`.
+	ID string `json:"id"`
+
+	// Object Always `app`.
+	Object string `json:"object"`
+
+	// TenantID ID of the tenant that publishes the app, `tn_…`.
+	TenantID string `json:"tenant_id"`
+
+	// Publisher Name of this tenant.
+	Publisher string `json:"publisher"`
+
+	// Name Name that the consent page shows.
+	Name string `json:"name"`
+
+	// RedirectURIs Where the browser returns to after consent.
+	RedirectURIs []string `json:"redirect_uris"`
+
+	// Scopes Scopes that the app can request.
+	Scopes []string `json:"scopes"`
+
+	// Published Whether operators of every tenant can use the app.
+	Published bool `json:"published"`
+
+	// VerifiedAt When the platform verified the app. Null if it is not verified.
+	VerifiedAt nullable.Nullable[time.Time] `json:"verified_at"`
+
+	// Version Increases with each change.
+	Version int64 `json:"version"`
+
+	// CreatedAt When the app was registered.
+	CreatedAt time.Time `json:"created_at"`
+
+	// UpdatedAt When the app was last changed.
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
 // BackgroundWork What waits for a tenant.
 type BackgroundWork struct {
 	// Object Always `background_work`.
@@ -464,6 +503,9 @@ type WaitingItem struct {
 	// OldestAt Since when the oldest of the counted items waits.
 	OldestAt nullable.Nullable[time.Time] `json:"oldest_at"`
 }
+
+// AppID defines model for AppId.
+type AppID = string
 
 // Cursor defines model for Cursor.
 type Cursor = string

@@ -16,7 +16,7 @@ import (
 
 func appCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "app", Short: "Manage OAuth apps."}
-	cmd.AddCommand(appCreate(), appRegisterCLI(), appList(), appShow(), appUpdate(), appDelete())
+	cmd.AddCommand(appCreate(), appRegisterCLI(), appList(), appShow(), appUpdate(), appVerify(), appDelete())
 	return cmd
 }
 
@@ -70,7 +70,7 @@ func (t tool) printApp(a domain.App) error {
 	return t.print(out,
 		[]string{"client_id", out.ID}, []string{"name", out.Name}, []string{"redirect URIs", strings.Join(out.RedirectURIs, " ")},
 		[]string{"scopes", strings.Join(out.Scopes, ",")}, []string{"published", yes(out.Published)},
-		[]string{"browser origins", strings.Join(out.BrowserOrigins, " ")})
+		[]string{"verified", yes(out.VerifiedAt != nil)}, []string{"browser origins", strings.Join(out.BrowserOrigins, " ")})
 }
 
 func yes(b bool) string {
@@ -207,6 +207,27 @@ func appUpdate() *cobra.Command {
 			return t.printApp(a)
 		}),
 	}))
+}
+
+func appVerify() *cobra.Command {
+	var end bool
+	cmd := withJSON(&cobra.Command{
+		Use: "verify CLIENT_ID", Short: "Record that you have verified an app and its publisher, so that its consent page has no warning.", Args: cobra.ExactArgs(1),
+		RunE: command(func(t tool, args []string) error {
+			id, err := domain.ParseAppID(args[0])
+			if err != nil {
+				return err
+			}
+			a, published, err := t.VerifyApp(t.cmd.Context(), t.by, id, !end)
+			if err != nil {
+				return err
+			}
+			t.late(published)
+			return t.printApp(a.App)
+		}),
+	})
+	cmd.Flags().BoolVar(&end, "end", false, "end the verification")
+	return cmd
 }
 
 func appDelete() *cobra.Command {

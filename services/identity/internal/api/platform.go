@@ -60,6 +60,9 @@ func (a *PlatformAPI) Mount(e *gin.Engine) error {
 		"listApiKeys":     {Handle: a.listKeys, Exists: a.tenantExists},
 		"revokeApiKey":    {Handle: a.revokeKey, Exists: a.tenantExists},
 
+		"verifyApp":   {Handle: a.verifyApp(true), Exists: a.appExists},
+		"unverifyApp": {Handle: a.verifyApp(false), Exists: a.appExists},
+
 		"listUsage":          {Handle: a.listUsage},
 		"listTenantUsage":    {Handle: a.listTenantUsage, Exists: a.tenantExists},
 		"listBackgroundWork": {Handle: a.listBackgroundWork, Exists: a.tenantExists},
@@ -114,7 +117,7 @@ func (a *PlatformAPI) tenant(ctx context.Context, text string) (domain.Tenant, e
 	return a.App.Tenant(ctx, id.String())
 }
 
-// write runs a use case in the transaction that stores its response, publishes the invalidations of the tenant, if there is one, and
+// write runs a use case in the transaction that stores its response, publishes the invalidations if they concern a tenant, and
 // responds. A request that repeats an Idempotency-Key receives the stored response.
 func (a *PlatformAPI) write(c *gin.Context, status int, tenant ids.Tenant, verb func(ctx context.Context, tx pg.Tx) (rest.Response, error)) error {
 	ctx := c.Request.Context()
@@ -133,7 +136,7 @@ func (a *PlatformAPI) write(c *gin.Context, status int, tenant ids.Tenant, verb 
 		return err
 	}
 	if !tenant.IsZero() {
-		if err := a.App.PublishInvalidations(ctx, tenant); err != nil { // RetryPublish retries later
+		if err := a.App.PublishInvalidations(ctx, ids.Tenant{}); err != nil { // those of its apps' grants belong to many tenants; RetryPublish retries later
 			obs.Add(ctx, slog.String("error", err.Error()))
 		}
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -143,6 +144,9 @@ func (a *PlatformAPI) setLimits(c *gin.Context) error {
 	})
 }
 
+// manageOwners is the scope that adds an owner to a tenant that has one.
+const manageOwners = "manage:owners"
+
 func (a *PlatformAPI) inviteOwner(c *gin.Context) error {
 	id, err := tenantID(c.Param("id"))
 	if err != nil {
@@ -152,9 +156,14 @@ func (a *PlatformAPI) inviteOwner(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	in := app.Invitation{Tenant: id, Email: body.Email, Name: body.Name, Role: string(domain.Owner)}
+	in := app.Invitation{
+		Tenant: id, Email: body.Email, Name: body.Name, Role: string(domain.Owner), FirstOwner: !caller.FromContext(c.Request.Context()).Has(manageOwners),
+	}
 	return a.write(c, http.StatusCreated, ids.Tenant{}, func(ctx context.Context, tx pg.Tx) (rest.Response, error) {
 		o, token, err := a.App.InviteOperatorAs(ctx, tx, platformOrigin(ctx), in)
+		if errors.Is(err, domain.ErrOwnerPresent) {
+			return rest.Response{}, httpx.MissingScope(manageOwners)
+		}
 		link := ""
 		if token != "" {
 			link = domain.LinkURL(a.App.AuthURL, token)

@@ -21,6 +21,7 @@ import (
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/usage"
 	"holdfast.dev/proto"
 	"holdfast.dev/proto/platformapi"
@@ -372,6 +373,7 @@ func TestPlatformKeys(t *testing.T) {
 		}
 		p.call(op.Method, path, body, "Authorization", "Bearer "+key).is(403, "insufficient_scope")
 	}
+	needed["manage:owners"] = true // inviteOwner needs it while an owner can sign in
 	if len(needed) != len(domain.PlatformScopes) {
 		t.Errorf("the operations need %v, the scopes are %v", needed, domain.PlatformScopes)
 	}
@@ -418,5 +420,65 @@ func TestPlatformKeyPlaces(t *testing.T) {
 	}
 	if _, _, err := p.app.CreatePlatformKey(t.Context(), platformTeam, "one more", "all"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPlatformFirstOwner checks that a key without manage:owners adds an owner only while no owner can sign in.
+func TestPlatformFirstOwner(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	created := read[platformapi.Tenant](p.call("POST", "/tenants", newTenant).is(201))
+	at := "/tenants/" + created.ID + "/owners"
+	limited := "Bearer " + p.newKey("invite:owners")
+	invite := func(name, key string) platformResponse {
+		return p.call("POST", at, `{"email":"`+name+`@example.com","name":"N"}`, "Authorization", key)
+	}
+	first := read[platformapi.Owner](invite("one", limited).is(201))
+	invite("two", limited).is(201) // the first one has no password yet
+	link := first.Link.MustGet()
+	if _, err := p.app.UseLink(t.Context(), platformTeam, link[strings.LastIndex(link, "/")+1:], "correct horse battery staple"); err != nil {
+		t.Fatal(err)
+	}
+	invite("three", limited).is(403, "insufficient_scope")
+	invite("two", limited).is(403, "insufficient_scope") // a new link for an invited owner is the same
+	invite("three", "Bearer "+p.newKey("invite:owners,manage:owners")).is(201)
+	if _, _, err := p.app.DisableOperator(t.Context(), platformTeam, "one@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	invite("four", limited).is(201)
+}
+
+// TestPlatformVerifiesApps checks that the platform verifies an app of a tenant, ends the verification, and finds no other app.
+func TestPlatformVerifiesApps(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	tenant, err := ids.Parse[ids.TenantPrefix](read[platformapi.Tenant](p.call("POST", "/tenants", newTenant).is(201)).ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := p.app.CreateApp(t.Context(), platformTeam, tenant, app.Registration{
+		Name: patch.Value("Till"), Scopes: patch.Value("all"), RedirectURIs: patch.Value([]string{"https://till.example/cb"}), Published: patch.Value(true),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := "/apps/" + a.ID.String()
+	p.call("POST", at+"/verify", "", "Authorization", "Bearer "+p.newKey("write:tenants")).is(403, "insufficient_scope")
+	first := p.call("POST", at+"/verify", "", "Idempotency-Key", "v").is(200)
+	if got := read[platformapi.App](first); got.ID != a.ID.String() || got.TenantID != tenant.String() || got.VerifiedAt.IsNull() || got.Publisher == "" {
+		t.Errorf("%s", first.Body)
+	}
+	if again := p.call("POST", at+"/verify", "", "Idempotency-Key", "v").is(200); !bytes.Equal(again.Body.Bytes(), first.Body.Bytes()) {
+		t.Errorf("a repeated request: %s", again.Body)
+	}
+	if got := read[platformapi.App](p.call("POST", at+"/unverify", "").is(200)); !got.VerifiedAt.IsNull() {
+		t.Errorf("%+v", got)
+	}
+	self, err := p.app.RegisterApp(t.Context(), "Claude", []string{"https://claude.example/cb"}, []string{"read:bookings"}, "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"nonsense", domain.NewAppID().String(), self.ID.String()} {
+		p.call("POST", "/apps/"+id+"/verify", "").is(404, "app_not_found")
 	}
 }

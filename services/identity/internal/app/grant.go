@@ -16,8 +16,8 @@ import (
 	"holdfast.dev/services/identity/internal/view"
 )
 
-// ErrNothingGranted reports that the operator's role has none of the scopes that an app requests, or that the operator is not a
-// member of the tenant.
+// ErrNothingGranted reports that the operator's role has none of the scopes that an app requests, that the operator is not a
+// member of the tenant, or that the tenant is suspended.
 var ErrNothingGranted = errors.New("the operator's role at the tenant has none of the scopes that the app asks for")
 
 // Consent is an operator's consent.
@@ -42,14 +42,15 @@ func (a *App) Grant(ctx context.Context, by domain.Origin, in Consent) (g domain
 	}
 	replaced := false
 	err = a.DB.Tx(scope(ctx, in.Tenant, in.Mode), func(ctx context.Context, tx pg.Tx) error {
-		if _, err := store.TenantForUpdate(ctx, tx); err != nil {
+		t, err := store.TenantForUpdate(ctx, tx)
+		if err != nil {
 			return err
 		}
 		m, err := present(ctx, tx, in.Operator)
 		if err != nil {
 			return err
 		}
-		if m != nil && in.App.Serves(in.Tenant) {
+		if m != nil && in.App.Serves(in.Tenant) && t.Status.Consents() {
 			g.Role, g.Scopes = m.Role, m.Role.Scopes(domain.Intersect(in.Scopes, in.App.Scopes))
 		}
 		if len(g.Scopes) == 0 {

@@ -25,6 +25,7 @@ const mailTimeout = 8 * time.Second
 type Invitation struct {
 	Tenant            ids.Tenant
 	Email, Name, Role string
+	FirstOwner        bool              // refuse it while an owner of the tenant can sign in
 	Asker             domain.OperatorID // the operator whose role must allow it; zero for the command line, which has all permissions
 }
 
@@ -58,6 +59,15 @@ func (a *App) InviteOperatorIn(ctx context.Context, tx pg.Tx, by domain.Origin, 
 	}
 	if _, err := store.TenantForUpdate(ctx, tx); err != nil {
 		return domain.Operator{}, "", err
+	}
+	if in.FirstOwner {
+		there, err := store.OwnerCanSignIn(ctx, tx)
+		if err == nil && there {
+			err = domain.ErrOwnerPresent
+		}
+		if err != nil {
+			return domain.Operator{}, "", err
+		}
 	}
 	o, err = store.InsertOperator(ctx, tx, domain.Operator{ID: domain.NewOperatorID(), Email: email, Name: in.Name, CreatedAt: a.now()})
 	if err != nil {

@@ -3,7 +3,9 @@ package app
 import (
 	"context"
 	"errors"
+	"time"
 
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/patch"
@@ -21,6 +23,8 @@ type Registration struct {
 	Origins      patch.Field[[]string] // browser origins
 	Published    patch.Field[bool]
 	ReuseLeeway  patch.Field[int] // seconds
+
+	verified bool // the platform registers its own app, which it verifies and which can have its name
 }
 
 // CreateApp registers an app of a tenant.
@@ -41,7 +45,7 @@ func (a *App) RegisterCommandLine(ctx context.Context, by domain.Origin, tenant 
 	}
 	in := Registration{
 		Name: patch.Value("Holdfast CLI"), Scopes: patch.Value("all"), RedirectURIs: patch.Value([]string{domain.CommandLineRedirect}),
-		Published: patch.Value(true),
+		Published: patch.Value(true), verified: true,
 	}
 	if app, published, err = a.UpdateApp(ctx, by, id, in); !errors.Is(err, domain.ErrAppNotFound) {
 		return app, published, err
@@ -84,6 +88,50 @@ func (a *App) UpdateApp(ctx context.Context, by domain.Origin, id domain.AppID, 
 	return a.changeApp(ctx, by, id, domain.AppUpdated, func(app domain.App) (domain.App, error) { return a.patchApp(app, in) })
 }
 
+// VerifyApp records that the platform has verified an app and its publisher, or that it no longer does. An app that registered itself
+// cannot be verified, because it has no publisher.
+func (a *App) VerifyApp(ctx context.Context, by domain.Origin, id domain.AppID, verified bool) (app domain.PublishedApp, published bool, err error) {
+	action, edit := verification(a.now(), verified)
+	if _, published, err = a.changeApp(ctx, by, id, action, edit); err != nil {
+		return domain.PublishedApp{}, false, err
+	}
+	app, err = store.AppByID(ctx, a.DB.Read(ctx), id)
+	return app, published, err
+}
+
+// VerifyAppIn is VerifyApp in a transaction of the platform. The caller must publish the invalidations afterwards.
+func (a *App) VerifyAppIn(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.AppID, verified bool) (domain.PublishedApp, error) {
+	found, err := changeableApp(ctx, tx, id)
+	if err != nil {
+		return domain.PublishedApp{}, err
+	}
+	action, edit := verification(a.now(), verified)
+	err = pg.As(ctx, tx, caller.FromContext(scope(ctx, found.TenantID, caller.Live)), func(ctx context.Context, tx pg.Tx) error {
+		if _, err := store.TenantForUpdate(ctx, tx); err != nil {
+			return err
+		}
+		found.App, err = a.changeAppIn(ctx, tx, by, id, action, edit)
+		return err
+	})
+	return found, err
+}
+
+// verification returns the action and the change that verifies an app, or ends its verification. A verified app keeps its time.
+func verification(at time.Time, verified bool) (action string, edit func(domain.App) (domain.App, error)) {
+	if !verified {
+		return domain.AppUnverified, func(app domain.App) (domain.App, error) {
+			app.VerifiedAt = nil
+			return app, nil
+		}
+	}
+	return domain.AppVerified, func(app domain.App) (domain.App, error) {
+		if app.VerifiedAt == nil {
+			app.VerifiedAt = &at
+		}
+		return app, nil
+	}
+}
+
 // DeleteApp ends an app and all its grants.
 func (a *App) DeleteApp(ctx context.Context, by domain.Origin, id domain.AppID) (app domain.App, published bool, err error) {
 	found, err := store.AppByID(ctx, a.DB.Read(ctx), id)
@@ -107,29 +155,13 @@ func (a *App) OwnApp(ctx context.Context, tenant ids.Tenant, id domain.AppID) (d
 }
 
 func (a *App) changeApp(ctx context.Context, by domain.Origin, id domain.AppID, action string, edit func(domain.App) (domain.App, error)) (app domain.App, published bool, err error) {
-	found, err := store.AppByID(ctx, a.DB.Read(ctx), id)
-	if err == nil && found.SelfRegistered() {
-		err = domain.ErrSelfRegistered
-	}
+	found, err := changeableApp(ctx, a.DB.Read(ctx), id)
 	if err != nil {
 		return domain.App{}, false, err
 	}
 	err = a.inTenant(ctx, found.TenantID, func(ctx context.Context, tx pg.Tx) error {
-		old, err := store.AppForUpdate(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		if app, err = edit(old); err != nil {
-			return err
-		}
-		app.UpdatedAt = a.now()
-		if app, err = store.UpdateApp(ctx, tx, app); err != nil {
-			return err
-		}
-		if err := store.InvalidateGrants(ctx, tx, &id, nil); err != nil {
-			return err
-		}
-		return a.audit(ctx, tx, by, change{action, id.String(), view.AppForAdmin(old), view.AppForAdmin(app)})
+		app, err = a.changeAppIn(ctx, tx, by, id, action, edit)
+		return err
 	})
 	if err != nil {
 		return domain.App{}, false, err
@@ -137,7 +169,37 @@ func (a *App) changeApp(ctx context.Context, by domain.Origin, id domain.AppID, 
 	return app, a.publish(ctx, ids.Tenant{}), nil // its grants belong to many tenants
 }
 
-func (a *App) patchApp(app domain.App, in Registration) (domain.App, error) {
+// changeableApp returns an app that belongs to a tenant.
+func changeableApp(ctx context.Context, q pg.Q, id domain.AppID) (domain.PublishedApp, error) {
+	found, err := store.AppByID(ctx, q, id)
+	if err == nil && found.SelfRegistered() {
+		err = domain.ErrSelfRegistered
+	}
+	return found, err
+}
+
+// changeAppIn changes an app in a transaction of its tenant, whose row is locked.
+func (a *App) changeAppIn(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.AppID, action string, edit func(domain.App) (domain.App, error)) (domain.App, error) {
+	old, err := store.AppForUpdate(ctx, tx, id)
+	if err != nil {
+		return domain.App{}, err
+	}
+	app, err := edit(old)
+	if err != nil {
+		return domain.App{}, err
+	}
+	app.UpdatedAt = a.now()
+	if app, err = store.UpdateApp(ctx, tx, app); err != nil {
+		return domain.App{}, err
+	}
+	if err := store.InvalidateGrants(ctx, tx, &id, nil); err != nil {
+		return domain.App{}, err
+	}
+	return app, a.audit(ctx, tx, by, change{action, id.String(), view.AppForAdmin(old), view.AppForAdmin(app)})
+}
+
+func (a *App) patchApp(old domain.App, in Registration) (domain.App, error) {
+	app := old
 	in.Name.Set(&app.Name)
 	in.Published.Set(&app.Published)
 	in.RedirectURIs.Set(&app.RedirectURIs)
@@ -153,7 +215,15 @@ func (a *App) patchApp(app domain.App, in Registration) (domain.App, error) {
 		}
 		app.Scopes = scopes
 	}
-	return app, domain.CheckApp(app)
+	if in.verified {
+		app.VerifiedAt = new(a.now())
+		return app, domain.CheckApp(app)
+	}
+	var wrong error
+	if app.Name != old.Name {
+		wrong = domain.CheckAppName(app.Name)
+	}
+	return app.Edited(old), apperr.Join(wrong, domain.CheckApp(app))
 }
 
 // AppByID returns an app of any tenant.

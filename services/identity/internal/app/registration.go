@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
@@ -11,22 +10,13 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// ErrTooManyRegistrations reports that a network has too many unused registrations.
-var ErrTooManyRegistrations = errors.New("the network has too many unused registrations")
-
 // RegisterApp registers an app that registers itself: without a tenant, for the operators of each. Its fields are valid. There is no audit
 // record, because no tenant is concerned before the first consent.
 func (a *App) RegisterApp(ctx context.Context, name string, redirects, scopes []string, network string) (domain.App, error) {
 	created := domain.App{
 		ID: domain.NewAppID(), Name: name, RedirectURIs: redirects, Scopes: scopes, Published: true, CreatedAt: a.now(),
 	}
-	err := a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		ok, err := store.RegisterApp(ctx, tx, created, network)
-		if err == nil && !ok {
-			err = ErrTooManyRegistrations
-		}
-		return err
-	})
+	err := a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.RegisterApp(ctx, tx, created, network) })
 	return created, err
 }
 

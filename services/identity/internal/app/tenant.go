@@ -167,7 +167,7 @@ func (a *App) changeTenant(
 	if err != nil || !changed {
 		return t, true, err
 	}
-	return t, a.publish(ctx, id), nil
+	return t, a.publish(ctx, ids.Tenant{}), nil // the grants of its apps belong to many tenants
 }
 
 // changeTenantIn makes a change in a transaction of the tenant. The caller must publish the invalidations afterwards.
@@ -195,6 +195,11 @@ func (a *App) writeTenant(ctx context.Context, tx pg.Tx, by domain.Origin, actio
 	}
 	if err := store.InvalidateTenantKeys(ctx, tx); err != nil {
 		return domain.Tenant{}, err
+	}
+	if t.Status != old.Status { // its apps act for other tenants only while it is active
+		if err := store.InvalidatePublishedApps(ctx, tx); err != nil {
+			return domain.Tenant{}, err
+		}
 	}
 	body, err := contract.Encode(view.InternalTenant(t))
 	if err != nil {

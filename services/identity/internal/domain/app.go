@@ -68,7 +68,8 @@ type App struct {
 	Scopes             []string // scopes that it may request
 	Published          bool     // operators of every tenant can use it
 	ReuseLeewaySeconds int
-	BrowserOrigins     []string // origins of pages whose scripts may use its tokens
+	BrowserOrigins     []string   // origins of pages whose scripts may use its tokens
+	VerifiedAt         *time.Time // when the platform verified it; nil: its name and its publisher are not verified
 	Version            int64
 	CreatedAt          time.Time
 	UpdatedAt          time.Time
@@ -89,7 +90,6 @@ func CheckApp(a App) error {
 			verdicts = append(verdicts, apperr.Field(field, "%s", message))
 		}
 	}
-	require(IsAppName(a.Name), "name", "Must be one visible line of 1 to 200 characters.")
 	require(len(a.RedirectURIs) > 0 && len(a.RedirectURIs) <= MaxRedirects, "redirect_uri", "There must be 1 to 20 redirect URIs.")
 	for _, uri := range a.RedirectURIs {
 		verdicts = append(verdicts, CheckRedirectURI(uri))
@@ -103,8 +103,13 @@ func CheckApp(a App) error {
 	return apperr.Join(verdicts...)
 }
 
-// IsAppName reports whether an app can have the name: one visible line of 1 to 200 characters.
-func IsAppName(name string) bool { return isName(name, 1) }
+// Edited returns the changed app. A new name or redirect URI ends its verification.
+func (a App) Edited(old App) App {
+	if a.Name != old.Name || !slices.Equal(a.RedirectURIs, old.RedirectURIs) {
+		a.VerifiedAt = nil
+	}
+	return a
+}
 
 // responseParams are the parameters that the response adds to a redirect URI, each once.
 var responseParams = []string{"code", "state", "iss", "error", "error_description", "error_uri"}
@@ -123,6 +128,8 @@ func CheckRedirectURI(s string) error {
 		return bad("must name no user.")
 	case slices.ContainsFunc(responseParams, u.Query().Has):
 		return bad("must not have the parameters of a response: code, state, iss, error, error_description or error_uri.")
+	case u.Host != "" && !plainHost(u):
+		return bad("must name its host with letters, digits, dots and hyphens only.")
 	case u.Scheme == "https":
 		if name := u.Hostname(); name == "" || name != strings.ToLower(name) || strings.HasSuffix(name, ".") || strings.Contains(name, "*") {
 			return bad("must name its host in lower case, without a wildcard or a dot at the end.")
@@ -147,13 +154,21 @@ func CheckBrowserOrigin(s string) error {
 		return bad("is no origin such as https://app.example, without a path and a slash at its end.")
 	case u.User != nil || strings.HasSuffix(u.Hostname(), ".") || strings.Contains(s, "*") || strings.HasSuffix(u.Host, ":"):
 		return bad("must name one host, without a user, a wildcard or a dot at the end.")
-	case u.Scheme != "https" && !loopback(u) && (u.Scheme != "http" || u.Hostname() != "localhost"):
+	case !plainHost(u):
+		return bad("must name its host with letters, digits, dots and hyphens only.")
+	case u.Scheme != "https" && !local(u):
 		return bad("must be https, but for http on localhost, 127.0.0.1 and [::1].")
 	case u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80":
 		return bad("must not name the port that its scheme has anyhow: browsers do not send it.")
 	}
 	return nil
 }
+
+// plainHost reports whether the host of u consists of characters that have no other meaning in a content security policy or a header,
+// where it is written: those of a domain name or an IP address, and the port.
+func plainHost(u *url.URL) bool { return strings.Trim(strings.ToLower(u.Host), hostDigits) == "" }
+
+const hostDigits = "abcdefghijklmnopqrstuvwxyz0123456789-._:[]"
 
 func shown(s string) string { return s[:min(len(s), 100)] }
 
@@ -165,14 +180,17 @@ func loopback(u *url.URL) bool {
 	return u.Scheme == "http" && (u.Hostname() == "127.0.0.1" || u.Hostname() == "::1")
 }
 
-// Redirects reports whether requested is one of the app's redirect URIs, compared character by character. On a loopback address any
-// port is allowed (OAuth 2.1, section 2.3.1).
+// local reports whether u is http on this machine, by address or by the name localhost, which apps that registered themselves can have.
+func local(u *url.URL) bool { return loopback(u) || u.Scheme == "http" && u.Hostname() == "localhost" }
+
+// Redirects reports whether requested is one of the app's redirect URIs, compared character by character. On a loopback address, and on
+// a registered localhost, any port is allowed (OAuth 2.1, section 2.3.1).
 func (a App) Redirects(requested string) bool {
 	if slices.Contains(a.RedirectURIs, requested) {
 		return true
 	}
 	u, err := url.Parse(requested)
-	if err != nil || !loopback(u) || u.User != nil || strings.Contains(requested, "#") || strings.ContainsFunc(requested, outside) {
+	if err != nil || !local(u) || u.User != nil || strings.Contains(requested, "#") || strings.ContainsFunc(requested, outside) {
 		return false
 	}
 	port, err := strconv.ParseUint(u.Port(), 10, 16)
@@ -181,7 +199,7 @@ func (a App) Redirects(requested string) bool {
 		return false // another notation of the same address is not the same string
 	}
 	for _, own := range a.RedirectURIs {
-		if o, err := url.Parse(own); err == nil && loopback(o) && o.Hostname() == u.Hostname() && after(own) == after(requested) {
+		if o, err := url.Parse(own); err == nil && local(o) && o.Hostname() == u.Hostname() && after(own) == after(requested) {
 			return true
 		}
 	}
@@ -201,5 +219,30 @@ func after(uri string) string {
 type PublishedApp struct {
 	App
 
-	Publisher string
+	Publisher       string       // "" for an app that registered itself
+	PublisherStatus TenantStatus // "" for an app that registered itself
+}
+
+// Offered reports whether operators can be asked for consent: an app ends with the suspension and the closing of its publisher.
+func (a PublishedApp) Offered() bool {
+	return a.PublisherStatus == "" || a.PublisherStatus == TenantActive
+}
+
+// Trusted reports whether the app needs no warning for an operator with the memberships: the platform has verified it, or it can act
+// only for its own tenant. A membership elsewhere counts, because a tenant can add operators without their consent.
+func (a App) Trusted(members []MemberTenant) bool {
+	if a.VerifiedAt != nil {
+		return true
+	}
+	served := 0
+	for _, m := range members {
+		if !a.Serves(m.TenantID) {
+			continue
+		}
+		if m.TenantID != a.TenantID {
+			return false
+		}
+		served++
+	}
+	return served > 0
 }

@@ -33,6 +33,8 @@ const (
 	AppCreated       = "app.create"
 	AppUpdated       = "app.update"
 	AppDeleted       = "app.delete"
+	AppVerified      = "app.verify"
+	AppUnverified    = "app.unverify"
 	GrantCreated     = "grant.create"
 	GrantRevoked     = "grant.revoke"
 	EndpointFailing  = "webhook_endpoint.failing"

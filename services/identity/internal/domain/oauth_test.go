@@ -66,11 +66,29 @@ func TestRedirectURIs(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"", "x", "/cb", "//app.example/cb", "http://app.example/cb", "http://localhost/cb", "http://127.0.0.2/cb", "https:///cb", "https://user@app.example/cb", "https://app.example/cb#x", "https://app.example/cb#",
-		"https://*.example/cb", "https://App.example/cb", "https://app.example./cb", "https://app.exаmple/cb", "https://app.example/c b", "https://app.example/\x00", "myapp:/cb", "javascript:alert(1)", "data:text/html,x",
+		"https://*.example/cb", "https://App.example/cb", "https://app.example./cb", "https://app.exаmple/cb", "https://a;b.example/cb", "https://a,b.example/cb", "https://a'b.example/cb", "https://a(b).example/cb", "com.example.app://a;b/cb", "https://app.example/c b", "https://app.example/\x00", "myapp:/cb", "javascript:alert(1)", "data:text/html,x",
 		"https://app.example/" + strings.Repeat("x", 2000),
 	} {
 		if err := CheckRedirectURI(bad); err == nil {
 			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+// TestAppNames checks that the name of an app is one visible line of 60 characters that nobody takes for the platform.
+func TestAppNames(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []string{
+		"", strings.Repeat("x", 61), " \u200b", "Sync\nAllow everything", "\u202eelgooG",
+		"Holdfast", "holdfast command line", "HOLD FAST", "Hold-fast Sync", "Hólḋfast", "H0ldfast", "Hоldfаst", "Hoidfast", "ＨＯＬＤＦＡＳＴ", "Official: Holdfast.",
+	} {
+		if CheckAppName(bad) == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+	for _, good := range []string{"a", strings.Repeat("é", 60), "Till & <Co>", "Household", "Steadfast Sync", "Claude Code (bookings)", "予約"} {
+		if err := CheckAppName(good); err != nil {
+			t.Errorf("%q: %v", good, err)
 		}
 	}
 }
@@ -82,11 +100,6 @@ func TestCheckApp(t *testing.T) {
 		t.Fatal(err)
 	}
 	for field, edit := range map[string]func(a *App){
-		"no name":          func(a *App) { a.Name = "" },
-		"a long name":      func(a *App) { a.Name = strings.Repeat("x", 201) },
-		"a blank name":     func(a *App) { a.Name = " \u200b" },
-		"two lines":        func(a *App) { a.Name = "Sync\nAllow everything" },
-		"a turned name":    func(a *App) { a.Name = "\u202eelgooG" },
 		"no redirect URI":  func(a *App) { a.RedirectURIs = nil },
 		"21 redirect URIs": func(a *App) { a.RedirectURIs = slices.Repeat([]string{"https://app.example/cb"}, 21) },
 		"no scope":         func(a *App) { a.Scopes = nil },
@@ -152,7 +165,7 @@ func TestBrowserOrigins(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"", "null", "*", "https://*.example", "https://app.example/", "https://app.example/x", "https://app.example?x", "https://app.example#x", "https://App.example",
-		"HTTPS://app.example", "https://u@app.example", "https://app.example.", "https://app.example:443", "http://localhost:80", "http://app.example", "http://127.0.0.2",
+		"HTTPS://app.example", "https://u@app.example", "https://app.example.", "https://a;b.example", "https://a,b.example", "https://a'b.example", "https://app.example:443", "http://localhost:80", "http://app.example", "http://127.0.0.2",
 		"https://", "app.example", "https:app.example", "com.example.app:/x", "https://app.example:", "https://bücher.example", "https://a b", "file://", "data:text/html,x",
 		"https://" + strings.Repeat("a", 255) + ".example",
 	} {

@@ -117,12 +117,16 @@ func ElsewhereThan(tenant ids.Tenant, places []Place) (e Elsewhere) {
 	return e
 }
 
+// ErrOwnerPresent reports that a tenant has an owner who can sign in, so that only they or a platform key with more rights can add one.
+var ErrOwnerPresent = errors.New("the tenant has an owner who can sign in")
+
 // MemberTenant is a tenant in the view of an operator who is a member.
 type MemberTenant struct {
 	Membership
 
 	Slug       string
 	TenantName string
+	Status     TenantStatus // of the tenant
 }
 
 // Member is an operator in the view of the tenant.

@@ -10,12 +10,12 @@ import (
 
 // The bounds of apps that register themselves: RFC 7591.
 const (
-	// NetworkPlaces is the maximum number of unused registrations of one network.
+	// NetworkPlaces is the maximum number of unused registrations of one network. One more replaces the oldest.
 	NetworkPlaces = 20
 	// RegisteredPlaces is the maximum number of unused registrations. One more replaces the oldest.
 	RegisteredPlaces = 10_000
 	// UnusedLifetime is how long a registration without a consent is kept, and one whose grants were deleted after its last consent.
-	UnusedLifetime = 24 * time.Hour
+	UnusedLifetime = time.Hour
 )
 
 // ErrSelfRegistered reports that an app that registered itself cannot be changed: its publisher expects the settings that it sent.
@@ -49,7 +49,8 @@ func CanRegisterRedirect(s string) bool {
 func NameOf(redirects []string) string {
 	for _, uri := range redirects {
 		if u, err := url.Parse(uri); err == nil {
-			return u.Hostname()
+			name := u.Hostname()
+			return name[max(0, len(name)-MaxAppName):] // the end of a long name says whose it is
 		}
 	}
 	return ""

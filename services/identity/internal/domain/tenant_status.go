@@ -17,6 +17,9 @@ const (
 	TenantErasing   TenantStatus = "erasing"   // its data is being deleted
 )
 
+// Consents reports whether operators of a tenant in the state can let apps act for it. The data of a closing tenant can be read.
+func (s TenantStatus) Consents() bool { return s == TenantActive || s == TenantClosing }
+
 // State is the state of a tenant, with the reason and the time of its last change.
 type State struct {
 	Status          TenantStatus

@@ -27,7 +27,7 @@ func GrantByFamily(ctx context.Context, q pg.Q, hash []byte) (domain.Grant, erro
 
 func grantByHash(ctx context.Context, q pg.Q, code, family []byte) (domain.Grant, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Grant], domain.ErrGrantNotFound,
-		`select `+grantColumns+`, role, ended from grant_by_hash($1, $2)`, code, family)
+		`select `+grantColumns+`, role, ended or publisher_ended(app_id, tenant_id) as ended from grant_by_hash($1, $2)`, code, family)
 }
 
 // GrantTenantMode finds a grant's tenant and mode by its id.
@@ -186,7 +186,7 @@ type FoundToken struct {
 func AccessTokens(ctx context.Context, q pg.Q, hashes [][]byte) ([]FoundToken, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[FoundToken], `
 		select hash, grant_id, tenant_id, livemode, app_id, operator_id, name, origins, scopes, role,
-			version, expires_at, timezone, currency, policy_version, clock, revoked, s.status as tenant_status, s.erase_at,
+			version, expires_at, timezone, currency, policy_version, clock, revoked or publisher_ended(app_id, t.tenant_id) as revoked, s.status as tenant_status, s.erase_at,
 			requests_per_minute, credential_requests_per_minute, caps
 		from unnest($1::bytea[]) hash cross join lateral access_token_by_hash(hash) t
 			cross join lateral tenant_limits(t.tenant_id) cross join lateral tenant_status(t.tenant_id) s`, hashes)

@@ -33,6 +33,15 @@ func InvalidateTenantKeys(ctx context.Context, tx pg.Tx) error {
 	return nil
 }
 
+// InvalidatePublishedApps adds an invalidation with the new version of the grants that other tenants' operators gave to the apps of the
+// caller's tenant.
+func InvalidatePublishedApps(ctx context.Context, tx pg.Tx) error {
+	if _, err := tx.Exec(ctx, `select signal_published_apps()`); err != nil {
+		return fmt.Errorf("invalidate published apps: %w", err)
+	}
+	return nil
+}
+
 // Invalidations returns up to limit invalidations that are not in Redis yet, of one tenant or, for the zero id, of all. q has the
 // worker role. Those of keys come first. after is the last one of the previous page.
 func Invalidations(ctx context.Context, q pg.Q, tenant ids.Tenant, after domain.Invalidation, limit int) ([]domain.Invalidation, error) {

@@ -121,6 +121,12 @@ func CountOwners(ctx context.Context, tx pg.Tx) (int, error) {
 		where m.tenant_id = @tenant and m.role = 'owner' and m.ended_at is null and o.disabled_at is null`, pg.Args{})
 }
 
+// OwnerCanSignIn reports whether an owner of the caller's tenant can sign in. The tenant's row must be locked.
+func OwnerCanSignIn(ctx context.Context, tx pg.Tx) (bool, error) {
+	return pg.One(ctx, tx, pgx.RowTo[bool], pgx.ErrNoRows, `select exists (select from memberships m join operators o on o.id = m.operator_id
+		where m.tenant_id = @tenant and m.role = 'owner' and m.ended_at is null and o.disabled_at is null and o.password_hash is not null)`, pg.Args{})
+}
+
 // CountMembers counts the operators of the caller's tenant whose membership has not ended, and those who are invited. The tenant's
 // row must be locked.
 func CountMembers(ctx context.Context, tx pg.Tx) (int, error) {
@@ -145,7 +151,7 @@ func PresentMember(ctx context.Context, q pg.Q, id domain.OperatorID) (domain.Me
 // MembershipsOf returns the tenants that an operator is currently a member of, by name.
 func MembershipsOf(ctx context.Context, q pg.Q, id domain.OperatorID) ([]domain.MemberTenant, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.MemberTenant], `select tenant_id, operator_id, role, version, created_at, ended_at,
-		null::timestamptz as invited_at, slug, tenant_name from memberships_of($1)`, id)
+		null::timestamptz as invited_at, slug, tenant_name, s.status from memberships_of($1) cross join lateral tenant_status(tenant_id) s order by tenant_name, slug`, id)
 }
 
 // Places returns every tenant that an operator is, was or is invited to be a member of.

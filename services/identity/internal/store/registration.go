@@ -12,10 +12,14 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// RegisterApp adds an app that registers itself from a network, without a tenant. It returns false if the network has too many unused ones.
-func RegisterApp(ctx context.Context, tx pg.Tx, a domain.App, network string) (bool, error) {
-	return pg.One(ctx, tx, pgx.RowTo[bool], pgx.ErrNoRows, `select register_app($1, $2, $3, $4, $5, $6, $7, $8)`,
+// RegisterApp adds an app that registers itself from a network, without a tenant. If there are too many unused ones, it replaces the oldest.
+func RegisterApp(ctx context.Context, tx pg.Tx, a domain.App, network string) error {
+	_, err := tx.Exec(ctx, `select register_app($1, $2, $3, $4, $5, $6, $7, $8)`,
 		a.ID, a.Name, a.RedirectURIs, a.Scopes, network, a.CreatedAt, domain.NetworkPlaces, domain.RegisteredPlaces)
+	if err != nil {
+		return fmt.Errorf("register app: %w", err)
+	}
+	return nil
 }
 
 // UseRegisteredApp records a consent for an app that registered itself. It returns domain.ErrAppNotFound if there is none any more.
@@ -39,7 +43,7 @@ func found(ctx context.Context, tx pg.Tx, sql string, id domain.AppID, at time.T
 // RegisteredApps returns up to limit apps that registered themselves, newest first.
 func RegisteredApps(ctx context.Context, q pg.Q, limit int) ([]domain.RegisteredApp, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.RegisteredApp], `select '00000000-0000-0000-0000-000000000000'::uuid as tenant_id, id, name,
-			redirect_uris, scopes, published, reuse_leeway_seconds, browser_origins, version, created_at, updated_at, deleted_at, used_at
+			redirect_uris, scopes, published, reuse_leeway_seconds, browser_origins, version, created_at, updated_at, deleted_at, null::timestamptz as verified_at, used_at
 		from oauth_apps where tenant_id is null and deleted_at is null order by created_at desc, id desc limit $1`, limit)
 }
 

@@ -22,7 +22,7 @@ func TestPlansOfRegisteredApps(t *testing.T) {
 	conn := owner(t, db)
 	for _, sql := range []string{
 		`insert into oauth_apps (id, name, redirect_uris, scopes, published, reuse_leeway_seconds, network, created_at, updated_at)
-			select gen_random_uuid(), 'n', '{}', '{}', true, 0, 'n' || n % 1000, now() - n * interval '8 seconds', now() from generate_series(1, 10000) n`,
+			select gen_random_uuid(), 'n', '{}', '{}', true, 0, 'n' || n % 1000, now() - n * interval '350 milliseconds', now() from generate_series(1, 10000) n`,
 		`analyze oauth_apps`, `set enable_seqscan = off`, // as services connect
 	} {
 		if _, err := conn.Exec(t.Context(), sql); err != nil {

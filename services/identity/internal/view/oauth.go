@@ -11,23 +11,24 @@ import (
 
 // AdminApp is an app in the form of the command line and the audit log.
 type AdminApp struct {
-	ID                 string    `json:"id"`
-	Name               string    `json:"name"`
-	RedirectURIs       []string  `json:"redirect_uris"`
-	Scopes             []string  `json:"scopes"`
-	Published          bool      `json:"published"`
-	ReuseLeewaySeconds int       `json:"reuse_leeway_seconds"`
-	BrowserOrigins     []string  `json:"browser_origins"`
-	Version            int64     `json:"version"`
-	CreatedAt          time.Time `json:"created_at"`
-	UpdatedAt          time.Time `json:"updated_at"`
+	ID                 string     `json:"id"`
+	Name               string     `json:"name"`
+	RedirectURIs       []string   `json:"redirect_uris"`
+	Scopes             []string   `json:"scopes"`
+	Published          bool       `json:"published"`
+	ReuseLeewaySeconds int        `json:"reuse_leeway_seconds"`
+	BrowserOrigins     []string   `json:"browser_origins"`
+	VerifiedAt         *time.Time `json:"verified_at"` // when the platform verified it
+	Version            int64      `json:"version"`
+	CreatedAt          time.Time  `json:"created_at"`
+	UpdatedAt          time.Time  `json:"updated_at"`
 }
 
 // AppForAdmin renders an app.
 func AppForAdmin(a domain.App) AdminApp {
 	return AdminApp{
 		ID: a.ID.String(), Name: a.Name, RedirectURIs: a.RedirectURIs, Scopes: a.Scopes, Published: a.Published,
-		ReuseLeewaySeconds: a.ReuseLeewaySeconds, BrowserOrigins: a.BrowserOrigins, Version: a.Version, CreatedAt: a.CreatedAt.UTC(), UpdatedAt: a.UpdatedAt.UTC(),
+		ReuseLeewaySeconds: a.ReuseLeewaySeconds, BrowserOrigins: a.BrowserOrigins, VerifiedAt: utc(a.VerifiedAt), Version: a.Version, CreatedAt: a.CreatedAt.UTC(), UpdatedAt: a.UpdatedAt.UTC(),
 	}
 }
 

@@ -118,6 +118,14 @@ func PlatformAPIKeys(list []domain.Key, more bool, now time.Time) platformapi.AP
 	return out
 }
 
+// PlatformApp renders an app of a tenant.
+func PlatformApp(a domain.PublishedApp) platformapi.App {
+	return platformapi.App{
+		ID: a.ID.String(), Object: "app", TenantID: a.TenantID.String(), Publisher: a.Publisher, Name: a.Name, RedirectURIs: a.RedirectURIs, Scopes: a.Scopes,
+		Published: a.Published, VerifiedAt: api.OrNull(utc(a.VerifiedAt)), Version: a.Version, CreatedAt: a.CreatedAt.UTC(), UpdatedAt: a.UpdatedAt.UTC(),
+	}
+}
+
 // PlatformOwner renders an invited owner. link is "" if they have a password already.
 func PlatformOwner(o domain.Operator, link string) platformapi.Owner {
 	out := platformapi.Owner{ID: o.ID.String(), Object: "operator", Email: o.Email, Name: o.Name, Link: api.Null[string]()}

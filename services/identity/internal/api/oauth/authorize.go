@@ -36,25 +36,27 @@ func (s *Server) authorize(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	if err := s.check(v.r.Context(), a); err != nil {
-		return s.respondError(v, a, err)
-	}
 	operator, err := v.operator()
 	if err != nil {
 		return err
+	}
+	var members []domain.MemberTenant
+	if operator != nil {
+		if members, err = s.App.Memberships(v.r.Context(), operator.ID); err != nil {
+			return err
+		}
+	}
+	if err := s.check(v.r.Context(), a); err != nil {
+		return s.refuseRequest(v, a, members, err)
 	}
 	prompts := strings.Fields(a.params.Get("prompt"))
 	again := slices.Contains(prompts, "login") && s.sessions.GetString(v.r.Context(), keyFresh) != v.requestHash()
 	if operator == nil || again {
 		return v.redirect("/oauth/sign-in" + v.query())
 	}
-	members, err := s.App.Memberships(v.r.Context(), operator.ID)
-	if err != nil {
-		return err
-	}
 	requested := s.consentRequest(a, *operator, members)
 	if len(requested.Tenants) == 0 {
-		return s.respondError(v, a, fosite.ErrAccessDenied.WithHint("The operator cannot grant any of the scopes, or is not a member of a tenant that can use the app."))
+		return s.refuseRequest(v, a, members, fosite.ErrAccessDenied.WithHint("The operator cannot grant any of the scopes, or is not a member of an active tenant that can use the app."))
 	}
 	if v.r.Method == http.MethodGet {
 		return v.show(http.StatusOK, pages.Consent(v.frame(), requested))
@@ -73,6 +75,7 @@ func (e mistakeError) Error() string { return string(e) }
 
 const (
 	wrongClient   mistakeError = "invalid_client: client_id is missing or unknown"
+	endedClient   mistakeError = "invalid_client: the publisher of the app is not active"
 	wrongQuery    mistakeError = "invalid_request: the query is malformed"
 	noRedirect    mistakeError = "invalid_request: redirect_uri is missing"
 	wrongRedirect mistakeError = "invalid_request: redirect_uri is not one of those that the app has registered"
@@ -123,6 +126,9 @@ func (s *Server) appOf(ctx context.Context, params url.Values) (*authorization, 
 	}
 	if err != nil {
 		return nil, err
+	}
+	if !found.Offered() {
+		return nil, endedClient
 	}
 	exchangeOf(ctx).app = found.App                          // fosite also requests the app
 	if found.SelfRegistered() && params.Get("scope") == "" { // clients of assistants can leave it out: RFC 6749, section 3.3
@@ -207,6 +213,7 @@ func (s *Server) request(ctx context.Context, a *authorization) (fosite.Authoriz
 		params.Set("state", "none")
 	}
 	params.Set("redirect_uri", a.redirect)
+	exchangeOf(ctx).redirect = a.redirect
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.AuthURL+"/oauth/authorize?"+params.Encode(), nil)
 	if err != nil {
 		return nil, fosite.ErrInvalidRequest.WithWrap(err)
@@ -217,10 +224,10 @@ func (s *Server) request(ctx context.Context, a *authorization) (fosite.Authoriz
 // consentRequest returns the content of the consent page: the tenants at which the operator can grant at least one of the scopes.
 func (s *Server) consentRequest(a *authorization, o domain.Operator, members []domain.MemberTenant) pages.ConsentRequest {
 	scopes := domain.Intersect(s.App.Scopes, a.request.GetRequestedScopes())
-	out := pages.ConsentRequest{App: a.app.Name, Publisher: a.app.Publisher, SelfRegistered: a.app.SelfRegistered(), Host: hostOf(a.redirect), Email: o.Email, Scopes: scopes}
+	out := pages.ConsentRequest{App: a.app.Name, Publisher: a.app.Publisher, Warning: warning(a.app, a.app.Trusted(members)), Host: hostOf(a.redirect), Email: o.Email, Scopes: scopes}
 	for _, m := range members {
 		given := m.Role.Scopes(scopes)
-		if !a.app.Serves(m.TenantID) || len(given) == 0 {
+		if !a.app.Serves(m.TenantID) || !m.Status.Consents() || len(given) == 0 {
 			continue
 		}
 		c := pages.Choice{ID: m.TenantID.String(), Name: m.TenantName, Role: string(m.Role)}
@@ -232,6 +239,17 @@ func (s *Server) consentRequest(a *authorization, o domain.Operator, members []d
 		out.Tenants = append(out.Tenants, c)
 	}
 	return out
+}
+
+// warning returns what a page warns of about an app.
+func warning(a domain.PublishedApp, trusted bool) pages.Warning {
+	switch {
+	case a.SelfRegistered():
+		return pages.SelfRegistered
+	case !trusted:
+		return pages.Unverified
+	}
+	return 0
 }
 
 // decide processes the operator's decision.
@@ -262,17 +280,45 @@ func (s *Server) decide(v *pageRequest, a *authorization, o domain.Operator, req
 	return s.respond(v, a, url.Values{"code": {response.GetParameters().Get("code")}})
 }
 
-// respondError sends an error to the app: RFC 6749, section 4.1.2.1.
-func (s *Server) respondError(v *pageRequest, a *authorization, err error) error {
-	rfc := fosite.ErrorToRFC6749Error(err)
-	if rfc.CodeField >= http.StatusInternalServerError {
+// refuseRequest sends an error to the app if the app is trusted by the signed-in operator. Otherwise it shows the error with a link,
+// because anybody can register an app and use this server to redirect a browser to it: RFC 9700, section 4.11.2.
+func (s *Server) refuseRequest(v *pageRequest, a *authorization, members []domain.MemberTenant, err error) error {
+	if a.app.Trusted(members) {
+		return s.respondError(v, a, err)
+	}
+	with, err := errorParams(err)
+	if err != nil {
 		return err
 	}
-	return s.respond(v, a, url.Values{"error": {rfc.ErrorField}, "error_description": {printable(rfc.GetDescription())}})
+	detail := with.Get("error") + ": " + with.Get("error_description")
+	return v.show(http.StatusBadRequest, pages.AppError(v.frame(), detail, hostOf(a.redirect), s.responseURI(a, with)))
 }
 
-// respond redirects the browser to the app, with the issuer (RFC 9207) and the state that the app sent.
+// respondError sends an error to the app: RFC 6749, section 4.1.2.1.
+func (s *Server) respondError(v *pageRequest, a *authorization, err error) error {
+	with, err := errorParams(err)
+	if err != nil {
+		return err
+	}
+	return s.respond(v, a, with)
+}
+
+// errorParams returns the parameters of an error response. An error of this server is returned as it is.
+func errorParams(err error) (url.Values, error) {
+	rfc := fosite.ErrorToRFC6749Error(err)
+	if rfc.CodeField >= http.StatusInternalServerError {
+		return nil, err
+	}
+	return url.Values{"error": {rfc.ErrorField}, "error_description": {printable(rfc.GetDescription())}}, nil
+}
+
+// respond redirects the browser to the app.
 func (s *Server) respond(v *pageRequest, a *authorization, with url.Values) error {
+	return v.redirect(s.responseURI(a, with))
+}
+
+// responseURI returns the redirect URI with a response, the issuer (RFC 9207) and the state that the app sent.
+func (s *Server) responseURI(a *authorization, with url.Values) string {
 	with.Set("iss", s.AuthURL)
 	if state := a.params.Get("state"); state != "" {
 		with.Set("state", state)
@@ -281,7 +327,7 @@ func (s *Server) respond(v *pageRequest, a *authorization, with url.Values) erro
 	if strings.Contains(a.redirect, "?") {
 		separator = "&" // the registered URI is not changed
 	}
-	return v.redirect(a.redirect + separator + with.Encode())
+	return a.redirect + separator + with.Encode()
 }
 
 // originOfURI returns a redirect URI's origin, as a source of a content security policy. For a private-use scheme, this is the

@@ -7,7 +7,11 @@ import (
 )
 
 // client is an app as fosite knows it: a public client with the authorization code and refresh token grants.
-type client struct{ domain.App }
+type client struct {
+	domain.App
+
+	redirect string // of the authorization request, which appOf has checked; "" outside one
+}
 
 var _ fosite.Client = client{}
 
@@ -18,7 +22,12 @@ func (c client) GetID() string { return c.ID.String() }
 func (client) GetHashedSecret() []byte { return nil }
 
 // GetRedirectURIs returns the registered redirect URIs.
-func (c client) GetRedirectURIs() []string { return c.RedirectURIs }
+func (c client) GetRedirectURIs() []string {
+	if c.redirect != "" {
+		return []string{c.redirect} // fosite would not accept another port of localhost
+	}
+	return c.RedirectURIs
+}
 
 // GetGrantTypes returns the grant types that every app has.
 func (client) GetGrantTypes() fosite.Arguments { return fosite.Arguments(grantTypes) }

@@ -126,6 +126,7 @@ func TestErrorsThatTheAppGets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	restricted := w.newApp(w.tenant, func(p *app.Registration) { p.Scopes = patch.Value("read:bookings") })
+	w.verify(restricted, true)
 	for what, c := range map[string]struct {
 		query url.Values
 		want  string

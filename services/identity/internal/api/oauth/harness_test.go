@@ -91,6 +91,7 @@ func newWorld(t testing.TB) *world {
 	w.tenant = w.newTenant("Boats")
 	w.operator = w.invite(w.tenant, "dana@example.com", "owner")
 	w.client = w.newApp(w.tenant, func(*app.Registration) {})
+	w.verify(w.client, true) // so that errors are sent to it
 	return w
 }
 

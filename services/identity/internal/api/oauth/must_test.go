@@ -146,6 +146,7 @@ var oauth21 = []rule{
 	}},
 	{"3.1", "the endpoint does not respond to scripts of other origins", func(t *testing.T, w *world) {
 		w.client = w.newApp(w.tenant, func(p *app.Registration) { p.Origins = patch.Value([]string{"https://app.example"}) })
+		w.verify(w.client, true)
 		b := w.browser()
 		b.header.Set("Origin", "https://app.example")
 		if p := b.get("/oauth/authorize?" + w.request().Encode()); p.Header.Get("Access-Control-Allow-Origin") != "" {

@@ -15,14 +15,12 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/obs"
 
-	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
 )
 
 const (
 	maxRegistration = 64 << 10 // bytes of a registration's body
 	methodNone      = "none"   // the only authentication method of clients: none, because all are public
-	retryRegister   = "3600"   // seconds
 )
 
 // metadata describes a client in a registration and its response: RFC 7591, section 2. Other members are ignored.
@@ -68,11 +66,6 @@ func (s *Server) register(c *gin.Context) error {
 		return nil
 	}
 	registered, err := s.App.RegisterApp(ctx, in.ClientName, in.RedirectURIs, strings.Fields(in.Scope), networkOf(c.Request.Header.Get("X-Forwarded-For")))
-	if errors.Is(err, app.ErrTooManyRegistrations) {
-		c.Header("Retry-After", retryRegister)
-		c.JSON(http.StatusTooManyRequests, &registrationError{"temporarily_unavailable", "This network has 20 registrations that nobody has used, the maximum. Use one of them, or wait until they expire after 24 hours."})
-		return nil
-	}
 	if err != nil {
 		return unavailable(c.Writer, apperr.As(err))
 	}
@@ -119,11 +112,12 @@ func (m *metadata) complete(scopes []string) error {
 	if len(known) == 0 {
 		return wrongMetadata("scope has none of the scopes in scopes_supported.")
 	}
-	if m.ClientName = strings.TrimSpace(m.ClientName); m.ClientName == "" {
+	// Clients add the name that their user gave the server, such as "Claude Code (holdfast)". A refusal would lock them out.
+	if m.ClientName = strings.TrimSpace(m.ClientName); m.ClientName == "" || domain.NamesPlatform(m.ClientName) {
 		m.ClientName = domain.NameOf(m.RedirectURIs)
 	}
-	if !domain.IsAppName(m.ClientName) {
-		return wrongMetadata("client_name must be one visible line of 1 to 200 characters.")
+	if domain.CheckAppName(m.ClientName) != nil {
+		return wrongMetadata("client_name must be one visible line of 1 to 60 characters, without the name of the platform.")
 	}
 	m.ClientID, m.IssuedAt = "", 0
 	m.AuthMethod, m.GrantTypes, m.ResponseTypes, m.Scope = methodNone, grantTypes, []string{responseCode}, strings.Join(known, " ")

@@ -15,22 +15,23 @@ import (
 
 // signIn requests the address and the password. Its query is that of the authorization request that redirected the operator.
 func (s *Server) signIn(v *pageRequest) error {
-	name, hint := "", ""
-	if a := s.comesFrom(v); a != nil {
-		name, hint = a.app.Name, a.params.Get("login_hint")
+	from, hint := pages.Origin{}, ""
+	if a := s.comesFrom(v); a != nil { // nobody is signed in, so only the platform's verification counts
+		from = pages.Origin{App: a.app.Name, Warning: warning(a.app, a.app.VerifiedAt != nil), Host: hostOf(a.redirect)}
+		hint = a.params.Get("login_hint")
 	}
 	if v.r.Method == http.MethodGet {
-		return v.show(http.StatusOK, pages.SignIn(v.frame(), name, hint, ""))
+		return v.show(http.StatusOK, pages.SignIn(v.frame(), from, hint, ""))
 	}
 	email := v.form.Get("email")
 	if !v.genuine() {
-		return v.show(http.StatusBadRequest, pages.SignIn(v.frame(), name, email, v.T("stale")))
+		return v.show(http.StatusBadRequest, pages.SignIn(v.frame(), from, email, v.T("stale")))
 	}
 	o, err := s.App.SignIn(v.r.Context(), app.SignIn{
 		Email: email, Password: v.form.Get("password"), Browser: v.browser, Address: v.network(), By: originOf(v.r, "sign-in"),
 	})
 	if status, text := v.wrong(err, "wrong"); status != 0 {
-		return v.show(status, pages.SignIn(v.frame(), name, email, text))
+		return v.show(status, pages.SignIn(v.frame(), from, email, text))
 	}
 	if err != nil {
 		return err

@@ -59,7 +59,7 @@ func (t *tokenStore) GetClient(ctx context.Context, id string) (fosite.Client, e
 		}
 		e.app = found.App
 	}
-	return client{e.app}, nil
+	return client{e.app, e.redirect}, nil
 }
 
 // ClientAssertionJWTValid implements fosite.Storage: no app has a key.
@@ -332,6 +332,7 @@ type exchange struct {
 	form       url.Values
 	source     string
 	app        domain.App
+	redirect   string // of an authorization request, checked
 	grant      *domain.Grant
 	superseded bool  // another request exchanged the token in the meantime
 	failure    error // why the request could not be evaluated, such as an unavailable database
