@@ -191,7 +191,7 @@ func TestPlacements(t *testing.T) {
 // TestHostsFollowTheURLs checks that the Ingress and the HTTPRoute serve the hosts of both URLs if no hosts are listed.
 func TestHostsFollowTheURLs(t *testing.T) {
 	t.Parallel()
-	args := []string{"--set", "publicUrl=https://api.example.com,authUrl=https://login.example.com:8443,ingress.enabled=true,httpRoute.enabled=true,ingress.tlsSecret=tls", "--set-string", "services.gateway.env.TRUSTED_PROXY_HOPS=1"}
+	args := []string{"--set", "publicUrl=https://api.example.com,authUrl=https://login.example.com:8443,ingress.enabled=true,httpRoute.enabled=true,httpRoute.parentRefs[0].name=external,ingress.tlsSecret=tls", "--set-string", "services.gateway.env.TRUSTED_PROXY_HOPS=1"}
 	rendered := must(t, args...)
 	want := []any{"api.example.com", "login.example.com"}
 	ingress := find(t, rendered, "Ingress", "holdfast-gateway").Spec

@@ -49,6 +49,14 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- if and .Values.defaults.serviceAccount.name .Values.defaults.serviceAccount.create -}}
 {{- fail "defaults.serviceAccount.name: an account for all services must exist, so set defaults.serviceAccount.create to false; or set services.<name>.serviceAccount.name" -}}
 {{- end -}}
+{{- if and .Values.httpRoute.enabled (not .Values.httpRoute.parentRefs) -}}
+{{- fail "httpRoute.parentRefs: name the Gateways, for example [{ name: external }]; without one, no request reaches the platform" -}}
+{{- end -}}
+{{- range include "platform.services" . | fromJson -}}
+{{- if .enabled -}}
+{{- include "platform.checkScaling" . -}}
+{{- end -}}
+{{- end -}}
 {{- $known := concat (keys (include "platform.services" . | fromJson)) (list "migrate" "test") -}}
 {{- range $edge := include "platform.edges" . | fromJsonArray -}}
 {{- range $name := list .from .to -}}

@@ -45,3 +45,26 @@
 {{- end -}}
 {{- toYaml $triggers -}}
 {{- end }}
+
+{{/* Fails if the limits of the autoscaler contradict each other, or if the disruption budget lets no node drain. */}}
+{{- define "platform.checkScaling" -}}
+{{- $scaled := or .autoscaling.enabled .autoscaling.keda.enabled -}}
+{{- if and $scaled (gt (int64 .autoscaling.minReplicas) (int64 .autoscaling.maxReplicas)) -}}
+{{- fail (printf "services.%s.autoscaling: minReplicas is %d, above maxReplicas, which is %d" .name (int64 .autoscaling.minReplicas) (int64 .autoscaling.maxReplicas)) -}}
+{{- end -}}
+{{- $pods := int64 (ternary .autoscaling.minReplicas .replicas $scaled) -}}
+{{- if and .pdb.enabled (gt $pods 0) -}}
+{{- $required := int64 0 -}}
+{{- if kindIs "string" .pdb.minAvailable -}}
+{{- $required = div (add (mul $pods (trimSuffix "%" .pdb.minAvailable | int64)) 99) 100 -}}
+{{- else -}}
+{{- $required = int64 .pdb.minAvailable -}}
+{{- end -}}
+{{- if ge $required $pods -}}
+{{- fail (printf "services.%s.pdb.minAvailable: %v requires all of the %d pods, so that no node can be drained; lower it or set more replicas" .name .pdb.minAvailable $pods) -}}
+{{- end -}}
+{{- if and (not .pdb.minAvailable) (regexMatch "^0+%$" (toString .pdb.maxUnavailable)) -}}
+{{- fail (printf "services.%s.pdb.maxUnavailable: %v lets no pod go, so that no node can be drained" .name .pdb.maxUnavailable) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
