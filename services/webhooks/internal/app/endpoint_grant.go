@@ -13,7 +13,7 @@ import (
 )
 
 // EndpointGrants disables the endpoints of OAuth grants that have ended. Identity, which knows the grants, asks which of them hold endpoints,
-// and tells which of these have ended. It repeats this, so that nothing is missed while a service is down.
+// and reports those that have ended. It repeats this, so that nothing is missed while a service is down.
 type EndpointGrants struct {
 	Worker    *pg.DB // worker role: reads the endpoints of all tenants
 	Endpoints *Endpoints
