@@ -68,7 +68,8 @@ func (s *session) rangeTitle(span domain.Span, from, to time.Time) string {
 	}
 }
 
-// move moves a booking to the unit, day, or time where it was dropped and preserves its length, or it moves only the end. After a
+// move moves a booking to the unit, day, or time where it was dropped, or it moves only the end. The service preserves the length of
+// a booking of which only the day and the start change. After a
 // clash, the form shows which booking has the slot.
 func move(p *page) error {
 	r := domain.ResourceNamed("bookings")
@@ -96,7 +97,6 @@ func move(p *page) error {
 		}
 	} else if was := o.Text("event_start_time"); was != "" && start != "" && start != was {
 		body["event_start_time"] = start
-		body["event_end_time"] = domain.Shift(start, domain.Between(was, o.Text("event_end_time")))
 	}
 	if len(body) > 0 {
 		_, err = p.submit(domain.Request{Operation: r.Update, Params: []string{id}, Body: body, Version: version})

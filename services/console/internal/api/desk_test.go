@@ -153,3 +153,18 @@ func TestNoRawValues(t *testing.T) {
 		t.Errorf("suggestions: %s", page)
 	}
 }
+
+// TestDraggingKeepsTheLength checks that a dragged booking sends only its new day and start, so that the service keeps its length.
+func TestDraggingKeepsTheLength(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	p.setResponse("getBooking", object(exampleObject(t, "getBooking", map[string]any{"ends_at": "2027-07-07T15:00:00Z", "event_local_end_date": "2027-07-07"})))
+	form := url.Values{"version": {"1"}, "event_date": {"2027-07-04"}, "start": {"10:00"}, "to": {where + "calendar"}}
+	p.post("staff", where+"bookings/bk"+oneID+"/move", form)
+	if got := string(p.only(t).Body); got != `{"event_date":"2027-07-04","event_start_time":"10:00"}` {
+		t.Errorf("%s", got)
+	}
+	if text := textOf(parse(t, p.get("staff", where+"bookings/bk"+oneID).Body.String())); !strings.Contains(text, "Last day") || !strings.Contains(text, "7 July 2027") {
+		t.Error("the page of a booking of several days does not show its last day")
+	}
+}

@@ -118,7 +118,7 @@ type Slot struct {
 	CalendarBooking
 
 	Column, Width int    // in quarters of an hour, in the view of a day
-	Lane          int    // in the view of a day, from 0: slots that overlap are in different lanes
+	Track         int    // in the view of a day, from 0: slots that overlap are in different tracks
 	Start         string // HH:MM on this day, "" for a whole day
 	First         bool   // the first day of the booking: it can be moved only there
 }
@@ -197,7 +197,7 @@ func CalendarRows(units []Unit, bookings []CalendarBooking, days []time.Time, zo
 	for _, l := range rows {
 		for _, slots := range l.Days {
 			slices.SortStableFunc(slots, func(a, b Slot) int { return cmp.Compare(a.Column, b.Column) })
-			setLanes(slots)
+			setTracks(slots)
 		}
 	}
 	if !slices.ContainsFunc(rows[0].Days, func(s []Slot) bool { return len(s) > 0 }) {
@@ -206,32 +206,32 @@ func CalendarRows(units []Unit, bookings []CalendarBooking, days []time.Time, zo
 	return rows
 }
 
-// MostLanes is the maximum number of lanes of a row. Further slots share the last lane.
-const MostLanes = 40
+// MostTracks is the maximum number of tracks of a row. Further slots share the last track.
+const MostTracks = 40
 
-// setLanes puts each of the slots, which are sorted by column, in the first free lane.
-func setLanes(slots []Slot) {
-	var free []int // for each lane, the first free column
+// setTracks puts each of the slots, which are sorted by column, in the first free track.
+func setTracks(slots []Slot) {
+	var free []int // for each track, the first free column
 	for i := range slots {
 		s := &slots[i]
-		lane := slices.IndexFunc(free, func(column int) bool { return column <= s.Column })
-		if lane < 0 && len(free) < MostLanes {
-			lane, free = len(free), append(free, 0)
+		track := slices.IndexFunc(free, func(column int) bool { return column <= s.Column })
+		if track < 0 && len(free) < MostTracks {
+			track, free = len(free), append(free, 0)
 		}
-		if lane < 0 {
-			lane = MostLanes - 1
+		if track < 0 {
+			track = MostTracks - 1
 		}
-		s.Lane, free[lane] = lane, s.Column+s.Width
+		s.Track, free[track] = track, s.Column+s.Width
 	}
 }
 
-// Lanes returns the number of lanes of a day, at least one.
-func (l CalendarRow) Lanes(day int) int {
-	lanes := 1
+// Tracks returns the number of tracks of a day, at least one.
+func (l CalendarRow) Tracks(day int) int {
+	tracks := 1
 	for _, s := range l.Days[day] {
-		lanes = max(lanes, s.Lane+1)
+		tracks = max(tracks, s.Track+1)
 	}
-	return lanes
+	return tracks
 }
 
 // NameShown is how many bytes of a customer's name a calendar shows.
@@ -415,19 +415,4 @@ func HolidayOn(rules []Object, day time.Time) string {
 		}
 	}
 	return ""
-}
-
-// Shift moves a time of day by some minutes and returns it as HH:MM of the same day or the next one.
-func Shift(clock string, by int) string {
-	m := ((minutes(clock)+by)%(24*60) + 24*60) % (24 * 60)
-	return time.Date(2000, 1, 1, m/60, m%60, 0, 0, time.UTC).Format("15:04")
-}
-
-// Between returns the number of minutes between two times of day. An end that is not after the start is on the next day.
-func Between(start, end string) int {
-	d := minutes(end) - minutes(start)
-	if d <= 0 {
-		d += 24 * 60
-	}
-	return d
 }

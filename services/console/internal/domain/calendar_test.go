@@ -294,21 +294,3 @@ func TestHolidayOn(t *testing.T) {
 		}
 	}
 }
-
-func TestShiftAndBetween(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		start, end string
-		minutes    int
-	}{{"09:00", "11:30", 150}, {"22:00", "02:00", 240}, {"00:00", "00:00", 1440}, {"23:59", "00:00", 1}} {
-		if got := domain.Between(tc.start, tc.end); got != tc.minutes {
-			t.Errorf("%s to %s is %d", tc.start, tc.end, got)
-		}
-		if got := domain.Shift(tc.start, tc.minutes); got != tc.end {
-			t.Errorf("%s and %d is %s", tc.start, tc.minutes, got)
-		}
-		if got := domain.Shift(tc.end, -tc.minutes); got != tc.start {
-			t.Errorf("%s less %d is %s", tc.end, tc.minutes, got)
-		}
-	}
-}

@@ -274,8 +274,8 @@ func (r Reader) scalar(f forms.Field, in Input, text string, form url.Values) (a
 		}
 		return v, nil
 	case CustomerInput:
-		words := strings.Fields(text)
-		for _, id := range []string{words[0], words[len(words)-1]} { // the name can be before or after the id
+		parts := strings.Fields(text)
+		for _, id := range []string{parts[0], parts[len(parts)-1]} { // the name can be before or after the id
 			if ResourceOf(id) != nil {
 				return id, nil
 			}

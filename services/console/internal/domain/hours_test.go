@@ -41,8 +41,8 @@ func TestOpeningHoursAsPeopleWriteThem(t *testing.T) {
 	}
 }
 
-// TestOverlappingSlotsHaveLanes checks that overlapping bookings of a day are in different lanes, and that a lane is used again.
-func TestOverlappingSlotsHaveLanes(t *testing.T) {
+// TestOverlappingSlotsHaveTracks checks that overlapping bookings of a day are in different tracks, and that a track is used again.
+func TestOverlappingSlotsHaveTracks(t *testing.T) {
 	t.Parallel()
 	day := date(t, "2027-03-01")
 	booking := func(number string, from, to int) domain.CalendarBooking {
@@ -54,9 +54,9 @@ func TestOverlappingSlotsHaveLanes(t *testing.T) {
 	}, domain.Days(day, day), day.Location())
 	got := ""
 	for _, s := range rows[0].Days[0] {
-		got += fmt.Sprint(s.Number, s.Lane, " ")
+		got += fmt.Sprint(s.Number, s.Track, " ")
 	}
-	if got != "a0 b1 c1 d0 e0 " || rows[0].Lanes(0) != 2 {
-		t.Errorf("%s in %d lanes", got, rows[0].Lanes(0))
+	if got != "a0 b1 c1 d0 e0 " || rows[0].Tracks(0) != 2 {
+		t.Errorf("%s in %d tracks", got, rows[0].Tracks(0))
 	}
 }

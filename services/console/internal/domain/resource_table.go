@@ -22,7 +22,7 @@ var resourceTable = []Resource{
 		Columns: []string{"number", "status", customerOf, "event_local_date", "event_start_time", "unit_id", "total_amount", "payment_status"},
 		Filters: []string{"status", "payment_status", "event_date_from", "event_date_to", "unit_id", "service_id", "number"},
 		Sections: []Section{
-			{"booking", []string{"status", customerOf, "event_local_date", "event_start_time", "event_end_time", "service_id", "unit_id", "package_id", "event_type", "guest_count", "exclusive", "hold_expires_at", "notes"}},
+			{"booking", []string{"status", customerOf, "event_local_date", "event_start_time", "event_local_end_date", "event_end_time", "service_id", "unit_id", "package_id", "event_type", "guest_count", "exclusive", "hold_expires_at", "notes"}},
 			{"money", []string{"payment_status", "total_amount", "deposit_amount", "amount_paid", "amount_refunded", "amount_due", "disputed"}},
 			{"chain", []string{"lead_id", "quote_id", "invoice_ids"}},
 			{"cancellation", []string{"cancellation"}},

@@ -1444,7 +1444,7 @@ func dayGrid(f Frame, v CalendarView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			var templ_7745c5c3_Var80 = []any{"unit r-1 truncate px-3 py-1 text-sm", laneSpan(l)}
+			var templ_7745c5c3_Var80 = []any{"unit r-1 truncate px-3 py-1 text-sm", trackSpan(l)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var80...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -1525,7 +1525,7 @@ func dayGrid(f Frame, v CalendarView) templ.Component {
 			}
 			for h := range 24 {
 				if v.CanMake && openHour(l, h) {
-					var templ_7745c5c3_Var85 = []any{"r-1 w-q-4 min-h-9 border-l border-base-300", laneSpan(l), "c-" + strconv.Itoa(h*4)}
+					var templ_7745c5c3_Var85 = []any{"r-1 w-q-4 min-h-9 border-l border-base-300", trackSpan(l), "c-" + strconv.Itoa(h*4)}
 					templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var85...)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
@@ -1563,7 +1563,7 @@ func dayGrid(f Frame, v CalendarView) templ.Component {
 					var templ_7745c5c3_Var88 templ.SafeURL
 					templ_7745c5c3_Var88, templ_7745c5c3_Err = templ.JoinURLErrs(newAt(f, l, v.Days[0], clock(h)))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `calendar.templ`, Line: 222, Col: 209}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `calendar.templ`, Line: 222, Col: 210}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var88))
 					if templ_7745c5c3_Err != nil {
@@ -1574,7 +1574,7 @@ func dayGrid(f Frame, v CalendarView) templ.Component {
 						return templ_7745c5c3_Err
 					}
 				} else {
-					var templ_7745c5c3_Var89 = []any{"r-1 w-q-4 min-h-9 border-l border-base-300", laneSpan(l), "c-" + strconv.Itoa(h*4), templ.KV("closed", !openHour(l, h))}
+					var templ_7745c5c3_Var89 = []any{"r-1 w-q-4 min-h-9 border-l border-base-300", trackSpan(l), "c-" + strconv.Itoa(h*4), templ.KV("closed", !openHour(l, h))}
 					templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var89...)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
@@ -1612,7 +1612,7 @@ func dayGrid(f Frame, v CalendarView) templ.Component {
 				}
 			}
 			for _, s := range l.Days[0] {
-				templ_7745c5c3_Err = slot(f, v, s, "r-"+strconv.Itoa(s.Lane+1)+" z-[5] my-0.5 h-8 c-"+strconv.Itoa(s.Column)+" w-q-"+strconv.Itoa(min(s.Width, domain.Quarters-s.Column))).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = slot(f, v, s, "r-"+strconv.Itoa(s.Track+1)+" z-[5] my-0.5 h-8 c-"+strconv.Itoa(s.Column)+" w-q-"+strconv.Itoa(min(s.Width, domain.Quarters-s.Column))).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1774,7 +1774,7 @@ func slot(f Frame, v CalendarView, s domain.Slot, class string) templ.Component 
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if v.Span == domain.DaySpan && v.CanMove && s.First && movable(s) && s.Start != "" {
+		if v.Span == domain.DaySpan && v.CanMove && s.First && movable(s) && endsWithinADay(s) && s.Start != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 152, "<span class=\"grip\" draggable=\"true\" aria-hidden=\"true\" data-version=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -24,8 +24,8 @@ func openHour(l domain.CalendarRow, hour int) bool {
 	return false
 }
 
-// laneSpan returns the class of a cell that extends over all lanes of a row of the day.
-func laneSpan(l domain.CalendarRow) string { return "rs-" + strconv.Itoa(l.Lanes(0)) }
+// trackSpan returns the class of a cell that extends over all tracks of a row of the day.
+func trackSpan(l domain.CalendarRow) string { return "rs-" + strconv.Itoa(l.Tracks(0)) }
 
 // newAt returns the address of the form for a booking of a unit at a time.
 func newAt(f Frame, l domain.CalendarRow, day time.Time, start string) templ.SafeURL {
@@ -57,6 +57,11 @@ func ofDay(f Frame, l domain.CalendarRow, day time.Time) templ.SafeURL {
 // movable reports whether a booking can still be moved. A departure cannot; its bookings can.
 func movable(s domain.Slot) bool {
 	return s.Departure == nil && (s.Status == "pending" || s.Status == "confirmed")
+}
+
+// endsWithinADay reports whether the end of a booking can be dragged. The end of a longer one is on another day.
+func endsWithinADay(s domain.Slot) bool {
+	return s.StartsAt != nil && s.EndsAt != nil && s.EndsAt.Sub(*s.StartsAt) < 24*time.Hour
 }
 
 // slotAddress returns the address of the page of a booking or of a departure.

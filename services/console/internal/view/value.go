@@ -145,7 +145,7 @@ func (v Values) text(out *Value, o domain.Object, name, s string) {
 		if at := o.Time(name); at != nil {
 			out.Kind, out.Text, out.At = Until, v.DateTime(*at), at.Format(time.RFC3339)
 		}
-	case name == "event_local_date", name == "date_from", name == "date_to":
+	case name == "event_local_date", name == "event_local_end_date", name == "date_from", name == "date_to":
 		out.Kind, out.Text = Instant, v.Day(s)
 	case name == "applies_to":
 		out.Text = v.T("applies_all")
