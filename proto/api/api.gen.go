@@ -3891,7 +3891,7 @@ type QuoteCreate struct {
 	// DepositAmount Part of the total that is due as a deposit, 0 to the total. In currencies with three decimals it is rounded to ten smallest units. Null means the package's deposit if the package creates the line, otherwise 0.
 	DepositAmount nullable.Nullable[Price] `json:"deposit_amount,omitempty"`
 
-	// ExpiresAt Time at which the quote expires, in the future. Null means 14 days after it is sent.
+	// ExpiresAt Time at which the quote expires, in the future. Null means the end of the 14th day after it is sent, and at the latest before the event.
 	ExpiresAt nullable.Nullable[string] `json:"expires_at,omitempty"`
 
 	// Notes Notes for the operator, at most 5,000 characters, or null.
@@ -3966,7 +3966,7 @@ type QuoteUpdate struct {
 	// DepositAmount Part of the total that is due as a deposit, 0 to the total. Null means no deposit.
 	DepositAmount nullable.Nullable[Price] `json:"deposit_amount,omitempty"`
 
-	// ExpiresAt Time at which the quote expires, in the future. Null means 14 days after it is sent.
+	// ExpiresAt Time at which the quote expires, in the future. Null means the end of the 14th day after it is sent, and at the latest before the event.
 	ExpiresAt nullable.Nullable[string] `json:"expires_at,omitempty"`
 
 	// Notes Notes for the operator, at most 5,000 characters, or null.

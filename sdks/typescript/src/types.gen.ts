@@ -2446,7 +2446,7 @@ export type QuoteCreate = {
      */
     deposit_amount?: Price | null;
     /**
-     * Time at which the quote expires, in the future. Null means 14 days after it is sent.
+     * Time at which the quote expires, in the future. Null means the end of the 14th day after it is sent, and at the latest before the event.
      */
     expires_at?: string | null;
     /**
@@ -2516,7 +2516,7 @@ export type QuoteUpdate = {
      */
     deposit_amount?: Price | null;
     /**
-     * Time at which the quote expires, in the future. Null means 14 days after it is sent.
+     * Time at which the quote expires, in the future. Null means the end of the 14th day after it is sent, and at the latest before the event.
      */
     expires_at?: string | null;
     /**

@@ -4243,7 +4243,7 @@ class QuoteCreate(TypedDict):
     """
     expires_at: NotRequired[str | None]
     """
-    Time at which the quote expires, in the future. Null means 14 days after it is sent.
+    Time at which the quote expires, in the future. Null means the end of the 14th day after it is sent, and at the latest before the event.
     """
     notes: NotRequired[str | None]
     """
@@ -4314,7 +4314,7 @@ class QuoteUpdate(TypedDict):
     """
     expires_at: NotRequired[str | None]
     """
-    Time at which the quote expires, in the future. Null means 14 days after it is sent.
+    Time at which the quote expires, in the future. Null means the end of the 14th day after it is sent, and at the latest before the event.
     """
     notes: NotRequired[str | None]
     """

@@ -55,7 +55,7 @@ func TestQuotesExpireWhenTheTestClockMoves(t *testing.T) {
 		accepting.Number, must(t, ids.Parse[ids.CustomerPrefix], accepting.CustomerID))
 	events := len(w.Events())
 
-	if calls := w.expireDue(frozen(ctx, 14), w.engine); calls != due/100+1 {
+	if calls := w.expireDue(frozen(ctx, 15), w.engine); calls != due/100+1 {
 		t.Errorf("%d calls", calls)
 	}
 	if n := w.Count(`select count(*)::int from quotes where status = 'expired'`); n != due {
@@ -73,15 +73,15 @@ func TestQuotesExpireWhenTheTestClockMoves(t *testing.T) {
 	if len(all) != events+due {
 		t.Errorf("%d events, want %d", len(all)-events, due)
 	}
-	if calls := w.expireDue(frozen(ctx, 14), w.engine); calls != 1 || len(w.Events()) != len(all) {
+	if calls := w.expireDue(frozen(ctx, 15), w.engine); calls != 1 || len(w.Events()) != len(all) {
 		t.Errorf("once more: %d calls, %d events", calls, len(w.Events()))
 	}
-	for id, reader := range map[string]context.Context{foreign.ID: other, live.ID: pg.OtherMode(ctx), later.ID: frozen(ctx, 14)} {
+	for id, reader := range map[string]context.Context{foreign.ID: other, live.ID: pg.OtherMode(ctx), later.ID: frozen(ctx, 15)} {
 		if got := w.readQuote(reader, id); got.Status != "sent" {
 			t.Errorf("%+v", got)
 		}
 	}
-	if n := w.Count(`select count(*)::int from test_clocks where frozen_at = $1`, at.AddDate(0, 0, 14)); n != 1 {
+	if n := w.Count(`select count(*)::int from test_clocks where frozen_at = $1`, at.AddDate(0, 0, 15)); n != 1 {
 		t.Error("the worker does not know the clock")
 	}
 }

@@ -129,9 +129,10 @@ func TestQuoteExpires(t *testing.T) {
 		return in(ctx, func(c *caller.Caller) { c.Clock, c.PolicyVersion = new(at.Add(d)), 2+int64(d) })
 	}
 	q := w.sentQuote(frozen(0), "")
-	if *q.SentAt != "2030-01-01T00:00:00Z" || *q.ExpiresAt != "2030-01-15T00:00:00Z" {
+	if *q.SentAt != "2030-01-01T00:00:00Z" || *q.ExpiresAt != "2030-01-15T05:00:00Z" {
 		t.Errorf("sent %s, expires %s", *q.SentAt, *q.ExpiresAt)
 	}
+	const life = (14*24 + 5) * time.Hour // until the end of a day in New York
 	run := func() {
 		t.Helper()
 		if err := w.expiry.Run(t.Context()); err != nil {
@@ -142,10 +143,10 @@ func TestQuoteExpires(t *testing.T) {
 	w.clock.move(20 * 365 * 24 * time.Hour)
 	run()
 	w.clock.move(-20 * 365 * 24 * time.Hour)
-	if got := w.readQuote(frozen(14*24*time.Hour-1000), q.ID); got.Status != "sent" {
+	if got := w.readQuote(frozen(life-1000), q.ID); got.Status != "sent" {
 		t.Errorf("one microsecond before: %+v", got)
 	}
-	late := frozen(14 * 24 * time.Hour)
+	late := frozen(life)
 	got := w.do(late, "GET", "/quotes/"+q.ID, "").is(200)
 	if e := got.quote(); e.Status != "expired" || e.Version != 3 || got.Header.Get("ETag") != `"3"` {
 		t.Errorf("expired: %+v, %s", e, got.Header.Get("ETag"))
@@ -158,7 +159,7 @@ func TestQuoteExpires(t *testing.T) {
 	w.onQuote(late, q.ID, "accept").is(422, "invalid_status_transition")
 	w.onQuote(late, q.ID, "accept", `If-Match: "2"`).is(412)
 	events := len(w.Events())
-	w.Exec(`update test_clocks set frozen_at = '2030-01-15T00:00:00Z', version = 1000`)
+	w.Exec(`update test_clocks set frozen_at = '2030-01-15T05:00:00Z', version = 1000`)
 	run()
 	run()
 	all := w.Events()
@@ -170,9 +171,9 @@ func TestQuoteExpires(t *testing.T) {
 	}
 	live := pgtest.Ctx(t, caller.Live) // real time
 	r := w.sentQuote(live, "")
-	w.clock.move(14*24*time.Hour + time.Second)
+	w.clock.move(15*24*time.Hour + time.Second)
 	run()
-	w.clock.move(-15 * 24 * time.Hour)
+	w.clock.move(-16 * 24 * time.Hour)
 	if got := w.readQuote(live, r.ID); got.Status != "expired" || got.Version != 3 {
 		t.Errorf("live: %+v", got)
 	}

@@ -15,8 +15,8 @@ import (
 // ErrQuoteNotFound is the response for an id that is unknown, malformed or of another tenant.
 var ErrQuoteNotFound = apperr.New(apperr.NotFound, "quote_not_found", "Quote not found.")
 
-// quoteLife is how long after sending a quote expires if it specifies no time.
-const quoteLife = 14 * 24 * time.Hour
+// quoteDays is after how many whole days a sent quote expires if it specifies no time.
+const quoteDays = 14
 
 // QuoteStatus is the state of a quote.
 type QuoteStatus string
@@ -190,14 +190,32 @@ func (q Quote) Send(now time.Time) (Quote, error) {
 		return Quote{}, apperr.Field("event_date", "Is required for a sent quote.")
 	}
 	if q.ExpiresAt == nil {
-		until := now.Add(quoteLife)
-		q.ExpiresAt = &until
+		q.ExpiresAt = new(q.validUntil(now))
 	}
 	if !q.ExpiresAt.After(now) {
 		return Quote{}, apperr.Field("expires_at", "Must be in the future.")
 	}
 	q.Status, q.SentAt = next, &now
 	return q, nil
+}
+
+// validUntil returns when a quote that is sent now expires if it specifies no time: at the end of a day, at the latest of the one before
+// the event. A quote for an event today is valid until the event begins or, without a time, until the end of the day. An event in the
+// past limits nothing, so that it can be recorded.
+func (q Quote) validUntil(now time.Time) time.Time {
+	today := civil.DateOf(now.In(q.Loc))
+	last := today.AddDays(quoteDays)
+	switch {
+	case today.Before(*q.Day) && !last.Before(*q.Day):
+		last = q.Day.AddDays(-1)
+	case *q.Day == today && q.Start != nil:
+		if start, ok := q.Day.At(*q.Start, q.Loc); ok && start.After(now) {
+			return start
+		}
+	case *q.Day == today:
+		last = today
+	}
+	return last.End(q.Loc)
 }
 
 // Decline sets a sent quote to declined. A declined quote stays unchanged.

@@ -169,3 +169,40 @@ func fieldOf(err error) string {
 	}
 	return e.Fields[0].Field
 }
+
+// TestDefaultValidityOfAQuote checks that a quote without expires_at is valid until the end of a day in its time zone, never after its
+// event begins.
+func TestDefaultValidityOfAQuote(t *testing.T) {
+	t.Parallel()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2030, 3, 20, 15, 0, 0, 0, berlin)
+	start := func(s string) *civil.Clock { return new(civil.Clock(s)) }
+	for _, tc := range []struct {
+		day   string
+		start *civil.Clock
+		want  string
+	}{
+		{"2030-12-01", nil, "2030-04-04 00:00"}, // summer time begins in between
+		{"2030-04-04", nil, "2030-04-04 00:00"},
+		{"2030-04-03", start("09:00"), "2030-04-03 00:00"},
+		{"2030-03-21", nil, "2030-03-21 00:00"},
+		{"2030-03-20", nil, "2030-03-21 00:00"},
+		{"2030-03-20", start("18:00"), "2030-03-20 18:00"},
+		{"2030-03-01", nil, "2030-04-04 00:00"}, // recorded afterwards
+	} {
+		day, err := civil.ParseDate(tc.day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := Quote{Status: QuoteDraft, Loc: berlin, QuoteEvent: QuoteEvent{Day: &day, Start: tc.start}}.Send(now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := q.ExpiresAt.In(berlin).Format("2006-01-02 15:04"); got != tc.want {
+			t.Errorf("event on %s: valid until %s, want %s", tc.day, got, tc.want)
+		}
+	}
+}

@@ -49,7 +49,8 @@ func PrintedInvoice(v domain.Invoice, customer *domain.Customer, info domain.Inv
 	if !v.Paid.IsZero() {
 		d.After = append(d.After, Fact{"Paid", d.Amount(v.Paid)})
 	}
-	if refunded := v.RefundedAmount(); !refunded.IsZero() {
+	refunded := v.RefundedAmount()
+	if refunded.Minor += v.Returned.All - v.Returned.Card; !refunded.IsZero() { // a refund that was handed back is in no payment
 		d.After = append(d.After, Fact{"Refunded", d.Amount(refunded)})
 	}
 	d.After = append(d.After, Fact{"Due", d.Amount(v.Due())})
