@@ -257,11 +257,6 @@ var ErrorCodes = []ErrorCode{
 		"Create a new booking and take the payment for it.", false,
 	},
 	{
-		"payment_disputed", 422,
-		"A payer disputes the payment with their bank, so it cannot be refunded. The bank returns the money if the payer wins.",
-		"Answer the dispute at the payment gateway. If you win, you can refund the payment.", false,
-	},
-	{
 		"currency_mismatch", 422,
 		"The currency of the payment differs from the booking's currency.",
 		"Leave out currency, or send the booking's currency.", false,
@@ -285,6 +280,11 @@ var ErrorCodes = []ErrorCode{
 		"limit_reached", 422,
 		"The tenant has reached the maximum number of these resources in this mode. The message states the limit.",
 		"Follow the message: deactivate, retire or delete a resource first.", false,
+	},
+	{
+		"payment_disputed", 422,
+		"A payer disputes the payment with their bank, so it cannot be refunded. The bank returns the money if the payer wins.",
+		"Answer the dispute at the payment gateway. If you win, you can refund the payment.", false,
 	},
 	{
 		"rate_limited", 429,

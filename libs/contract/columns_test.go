@@ -54,7 +54,7 @@ func TestColumnsOfBookingsStay(t *testing.T) {
 	if first := got[:8]; !slices.Equal(first, strings.Fields("id object number status payment_status mode version customer_id")) {
 		t.Errorf("the first columns are %v", first)
 	}
-	if last := got[len(got)-7:]; !slices.Equal(last, strings.Fields("created_at updated_at confirmed_at cancelled_at completed_at customer exclusive")) {
+	if last := got[len(got)-8:]; !slices.Equal(last, strings.Fields("created_at updated_at confirmed_at cancelled_at completed_at customer exclusive event_local_end_date")) {
 		t.Errorf("the last columns are %v", last)
 	}
 }

@@ -49,7 +49,7 @@ func New(t testing.TB, migrations fs.FS, fill ...string) *DB {
 	name := "t_" + strings.TrimPrefix(ids.New[ids.RequestPrefix]().String(), "req_")
 	// The other strategy writes each page of the clone to the WAL.
 	exec(t, admin.String(), fmt.Sprintf(`create database %s template %s strategy file_copy`, name, template))
-	t.Cleanup(func() { exec(t, admin.String(), fmt.Sprintf(`drop database if exists %s with (force)`, name)) })
+	t.Cleanup(func() { exec(t, server.String(), fmt.Sprintf(`drop database if exists %s with (force)`, name)) })
 	db := &DB{
 		OwnerURL: withRole(admin, ownerRole, name), AppURL: withRole(admin, appRole, name), WorkerURL: withRole(admin, workerRole, name),
 	}

@@ -164,10 +164,6 @@ const (
 	// it.
 	ErrBookingNotPayable ErrorCode = "booking_not_payable"
 
-	// ErrPaymentDisputed (422): A payer disputes the payment with their bank, so it cannot be refunded. The bank returns
-	// the money if the payer wins. Answer the dispute at the payment gateway. If you win, you can refund the payment.
-	ErrPaymentDisputed ErrorCode = "payment_disputed"
-
 	// ErrCurrencyMismatch (422): The currency of the payment differs from the booking's currency. Leave out currency, or
 	// send the booking's currency.
 	ErrCurrencyMismatch ErrorCode = "currency_mismatch"
@@ -187,6 +183,10 @@ const (
 	// ErrLimitReached (422): The tenant has reached the maximum number of these resources in this mode. The message states
 	// the limit. Follow the message: deactivate, retire or delete a resource first.
 	ErrLimitReached ErrorCode = "limit_reached"
+
+	// ErrPaymentDisputed (422): A payer disputes the payment with their bank, so it cannot be refunded. The bank returns
+	// the money if the payer wins. Answer the dispute at the payment gateway. If you win, you can refund the payment.
+	ErrPaymentDisputed ErrorCode = "payment_disputed"
 
 	// ErrRateLimited (429): Too many requests with this credential, or with all credentials of the tenant together, within
 	// a minute, or too many requests with unknown credentials from this address. Or the tenant has too many open streams,

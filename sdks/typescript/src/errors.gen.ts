@@ -288,14 +288,6 @@ export class BookingAlreadyPaid extends ValidationError {}
 export class BookingNotPayable extends ValidationError {}
 
 /**
- * 422 `payment_disputed`: A payer disputes the payment with their bank, so it cannot be refunded. The bank returns the
- * money if the payer wins.
- *
- * Answer the dispute at the payment gateway. If you win, you can refund the payment.
- */
-export class PaymentDisputed extends ValidationError {}
-
-/**
  * 422 `currency_mismatch`: The currency of the payment differs from the booking's currency.
  *
  * Leave out currency, or send the booking's currency.
@@ -331,6 +323,14 @@ export class InvalidStatusTransition extends ValidationError {}
  * Follow the message: deactivate, retire or delete a resource first.
  */
 export class LimitReached extends ValidationError {}
+
+/**
+ * 422 `payment_disputed`: A payer disputes the payment with their bank, so it cannot be refunded. The bank returns the
+ * money if the payer wins.
+ *
+ * Answer the dispute at the payment gateway. If you win, you can refund the payment.
+ */
+export class PaymentDisputed extends ValidationError {}
 
 /**
  * 429 `rate_limited`: Too many requests with this credential, or with all credentials of the tenant together, within a
@@ -416,12 +416,12 @@ export const classOfCode: ReadonlyMap<string, ErrorClass> = new Map<string, Erro
   ["request_too_large", RequestTooLarge],
   ["booking_already_paid", BookingAlreadyPaid],
   ["booking_not_payable", BookingNotPayable],
-  ["payment_disputed", PaymentDisputed],
   ["currency_mismatch", CurrencyMismatch],
   ["idempotency_mismatch", IdempotencyMismatch],
   ["invalid_request", InvalidRequest],
   ["invalid_status_transition", InvalidStatusTransition],
   ["limit_reached", LimitReached],
+  ["payment_disputed", PaymentDisputed],
   ["rate_limited", RateLimited],
   ["internal_error", InternalError],
   ["payment_intent_failed", PaymentIntentFailed],

@@ -60,7 +60,7 @@ func exitCode(err error) int {
 	var connection *holdfast.ConnectionError
 	var token *holdfast.TokenError
 	switch {
-	case errors.As(err, &invalid), errors.As(err, &unknown), errors.Is(err, profile.ErrNotChosen):
+	case errors.As(err, &invalid), errors.As(err, &unknown), errors.Is(err, profile.ErrNotSelected):
 		return exitUsage
 	case errors.Is(err, errNotConfirmed), errors.Is(err, errNoTerminal):
 		return exitNotConfirmed

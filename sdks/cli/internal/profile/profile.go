@@ -96,8 +96,8 @@ func (f Folder) locked(run func() error) error {
 	return errors.Join(run(), lock.Unlock())
 }
 
-// ErrNotChosen means that there are profiles, and none of them is the current one.
-var ErrNotChosen = errors.New("no profile is chosen: run `holdfast profiles list`, then `holdfast profiles use NAME`")
+// ErrNotSelected means that there are profiles, and none of them is the current one.
+var ErrNotSelected = errors.New("no profile is chosen: run `holdfast profiles list`, then `holdfast profiles use NAME`")
 
 // ErrNone means that no profile exists.
 var ErrNone = errors.New("you are not logged in: run `holdfast login`, or set HOLDFAST_API_KEY and HOLDFAST_BASE_URL")
@@ -116,7 +116,7 @@ func (c Config) Named(name string) (string, Profile, error) {
 		name = c.Current
 	}
 	if name == "" && len(c.Profiles) > 0 {
-		return "", Profile{}, ErrNotChosen
+		return "", Profile{}, ErrNotSelected
 	}
 	if name == "" {
 		return "", Profile{}, ErrNone

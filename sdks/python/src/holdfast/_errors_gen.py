@@ -296,14 +296,6 @@ class BookingNotPayable(base.UnprocessableError):
     """
 
 
-class PaymentDisputed(base.UnprocessableError):
-    """``payment_disputed``, status 422. A payer disputes the payment with their bank, so it cannot be refunded. The
-    bank returns the money if the payer wins.
-
-    Answer the dispute at the payment gateway. If you win, you can refund the payment.
-    """
-
-
 class CurrencyMismatch(base.UnprocessableError):
     """``currency_mismatch``, status 422. The currency of the payment differs from the booking's currency.
 
@@ -339,6 +331,14 @@ class LimitReached(base.UnprocessableError):
     message states the limit.
 
     Follow the message: deactivate, retire or delete a resource first.
+    """
+
+
+class PaymentDisputed(base.UnprocessableError):
+    """``payment_disputed``, status 422. A payer disputes the payment with their bank, so it cannot be refunded. The
+    bank returns the money if the payer wins.
+
+    Answer the dispute at the payment gateway. If you win, you can refund the payment.
     """
 
 
@@ -425,12 +425,12 @@ BY_CODE: dict[str, type[base.APIError]] = {
     "request_too_large": RequestTooLarge,
     "booking_already_paid": BookingAlreadyPaid,
     "booking_not_payable": BookingNotPayable,
-    "payment_disputed": PaymentDisputed,
     "currency_mismatch": CurrencyMismatch,
     "idempotency_mismatch": IdempotencyMismatch,
     "invalid_request": InvalidRequest,
     "invalid_status_transition": InvalidStatusTransition,
     "limit_reached": LimitReached,
+    "payment_disputed": PaymentDisputed,
     "rate_limited": RateLimited,
     "internal_error": InternalError,
     "payment_intent_failed": PaymentIntentFailed,

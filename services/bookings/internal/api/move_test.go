@@ -222,12 +222,12 @@ func (w *world) moves(ctx context.Context, r *rand.Rand, b booking, seed uint64)
 		next := got.is(200).booking()
 		elapsed := [2]time.Duration{b.EndsAt.Sub(*b.StartsAt), next.EndsAt.Sub(*next.StartsAt)}
 		local := [2]time.Duration{localLength(b, loc), localLength(next, loc)}
-		if kept := elapsed; local[0] >= 24*time.Hour {
-			kept = local
-			if kept[0] != kept[1] {
+		if retained := elapsed; local[0] >= 24*time.Hour {
+			retained = local
+			if retained[0] != retained[1] {
 				w.T.Fatalf("seed %d: %s of %s–%s: %s", seed, patch, b.StartsAt.In(loc), b.EndsAt.In(loc), got.Body)
 			}
-		} else if kept[0] != kept[1] {
+		} else if retained[0] != retained[1] {
 			w.T.Fatalf("seed %d: %s of %s–%s: %s", seed, patch, b.StartsAt.In(loc), b.EndsAt.In(loc), got.Body)
 		}
 		b = next

@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/libs/patch"
 )
 
-// changes tells which values of an input differ from those that a booking shows. A value that does not differ changes nothing.
+// changes returns which values of an input differ from those that a booking shows. A value that does not differ changes nothing.
 type changes struct {
 	date               bool // the instant that event_date shows
 	day, start, end    bool // the local day and times
@@ -92,7 +92,7 @@ func (s *Schedule) moveSpan(w When, d duration, loc *time.Location) error {
 		s.Day, s.EventAt = day, from
 		return nil
 	}
-	to, ok := s.keepLength(*from, loc)
+	to, ok := s.retainLength(*from, loc)
 	if !ok {
 		return field("ends_at", "%s", civil.ErrNoSuchTime)
 	}
@@ -126,7 +126,7 @@ func (s *Schedule) moveClock(w When, c changes, d duration, loc *time.Location) 
 	case w.End.Given():
 		return s.lasting(from, d, loc)
 	}
-	to, ok := was.keepLength(from, loc)
+	to, ok := was.retainLength(from, loc)
 	if !ok {
 		return field("event_end_time", "%s", civil.ErrNoSuchTime)
 	}
@@ -183,8 +183,8 @@ func (s Schedule) length(loc *time.Location) time.Duration {
 	return wall(*s.EndsAt, loc).Sub(wall(*s.StartsAt, loc))
 }
 
-// keepLength returns the end of the booking after a move of its start. It returns false if the clock of loc never shows that end.
-func (s Schedule) keepLength(from time.Time, loc *time.Location) (time.Time, bool) {
+// retainLength returns the end of the booking after a move of its start. It returns false if the clock of loc never shows that end.
+func (s Schedule) retainLength(from time.Time, loc *time.Location) (time.Time, bool) {
 	if sameTime(&from, s.StartsAt) {
 		return *s.EndsAt, true
 	}

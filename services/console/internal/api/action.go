@@ -70,11 +70,7 @@ func actionPage(r *domain.Resource, a *domain.Action) handler {
 			return nil
 		}
 		out, fields := p.actionForm(r, a, o)
-		problem := ""
-		if !a.AllowedIn(o.Text("status")) {
-			problem = p.T("only_when", "Status", p.statusTexts(a.From))
-		}
-		return p.showForm(http.StatusOK, out, fields, p.initialValues(a, o), nil, problem)
+		return p.showForm(http.StatusOK, out, fields, p.initialValues(a, o), nil, p.refusal(a, o))
 	}
 }
 

@@ -154,8 +154,8 @@ func TestNoRawValues(t *testing.T) {
 	}
 }
 
-// TestDraggingKeepsTheLength checks that a dragged booking sends only its new day and start, so that the service keeps its length.
-func TestDraggingKeepsTheLength(t *testing.T) {
+// TestDraggingRetainsTheLength checks that a dragged booking sends only its new day and start, so that the service keeps its length.
+func TestDraggingRetainsTheLength(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	p.setResponse("getBooking", object(exampleObject(t, "getBooking", map[string]any{"ends_at": "2027-07-07T15:00:00Z", "event_local_end_date": "2027-07-07"})))

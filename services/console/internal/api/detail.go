@@ -99,8 +99,8 @@ func (s *session) actions(r *domain.Resource, o domain.Object) []pages.ActionVie
 			continue
 		}
 		one := pages.ActionView{Name: a.Name, Danger: a.Danger, Href: s.actionAddress(r, a, o.Text("id"))}
-		if status := o.Text("status"); !a.AllowedIn(status) {
-			one.Href, one.Why = "", s.T("only_when", "Status", s.statusTexts(a.From))
+		if one.Why = s.refusal(&a, o); one.Why != "" {
+			one.Href = ""
 		}
 		if a.Fixed["status"] != "" && a.Fixed["status"] == o.Text("status") {
 			continue
@@ -108,6 +108,17 @@ func (s *session) actions(r *domain.Resource, o domain.Object) []pages.ActionVie
 		out = append(out, one)
 	}
 	return out
+}
+
+// refusal returns why the state of a resource does not allow an action, or "" if it does.
+func (s *session) refusal(a *domain.Action, o domain.Object) string {
+	switch {
+	case !a.AllowedIn(o.Text("status")):
+		return s.T("only_when", "Status", s.statusTexts(a.From))
+	case a.Started && !domain.Started(o, s.workspace.Now(s.server.Now())):
+		return s.T("only_when_started")
+	}
+	return ""
 }
 
 // requestsAbout returns the address of the API requests about a resource, or "" if the role cannot see them.

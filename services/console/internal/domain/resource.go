@@ -92,6 +92,7 @@ type Action struct {
 	Name      string // of its page and texts: cancel
 	Operation string
 	From      []string          // statuses that allow it; nil: all
+	Started   bool              // it requires that the booking has started
 	Fields    []string          // of the body, requested in a form
 	Required  []string          // those that the form requires although the operation does not
 	Fixed     map[string]string // of the body; for a Page, the initial values of its form

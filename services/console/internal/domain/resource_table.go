@@ -33,8 +33,8 @@ var resourceTable = []Resource{
 		Edit: []string{customerOf, "event_date", "event_start_time", "event_end_time", "unit_id", "service_id", "guest_count", "event_type", "notes", "metadata"},
 		Actions: []Action{
 			{Name: "confirm", Operation: "updateBooking", From: []string{"pending"}, Fixed: map[string]string{"status": "confirmed"}},
-			{Name: "complete", Operation: "updateBooking", From: []string{"confirmed", "no_show"}, Fixed: map[string]string{"status": "completed"}},
-			{Name: "no_show", Operation: "updateBooking", From: []string{"confirmed", "completed"}, Fixed: map[string]string{"status": "no_show"}},
+			{Name: "complete", Operation: "updateBooking", From: []string{"confirmed", "no_show"}, Started: true, Fixed: map[string]string{"status": "completed"}},
+			{Name: "no_show", Operation: "updateBooking", From: []string{"confirmed", "completed"}, Started: true, Fixed: map[string]string{"status": "no_show"}},
 			{Name: "reprice", Operation: "repriceBooking", From: []string{"pending", "confirmed", "completed", "no_show"}},
 			{Name: "invoice", Page: true, Operation: "createInvoice", From: []string{"pending", "confirmed", "completed", "no_show", "cancelled"}, Body: "booking_id", Fixed: map[string]string{"kind": "balance"}},
 			{Name: "refund", Page: true, Operation: "createRefund", Body: "booking_id", Fresh: true},

@@ -164,7 +164,7 @@ func TestCursorsOfOthers(t *testing.T) {
 		}
 		use(ctx, "email=a@b.co", string(changed)).is(400, "invalid_cursor")
 	}
-	for _, bad := range []string{"", "x", cursor + "A", cursor[1:], cursor[:len(cursor)-1], " " + cursor, strings.Repeat("A", 2000)} {
+	for _, bad := range []string{"x", cursor + "A", cursor[1:], cursor[:len(cursor)-1], " " + cursor, strings.Repeat("A", 2000)} {
 		use(ctx, "email=a@b.co", bad).is(400, "invalid_cursor")
 	}
 }

@@ -42,9 +42,9 @@ func TestEndpointsEndWithTheirGrant(t *testing.T) {
 	tenant := ids.New[ids.TenantPrefix]()
 	const grant, other, key = "gr_01m7zd48z8f1svkv8g7bj63mam", "gr_01m7zd48z8f1svkv8g7bj63man", "key_01m7zd48z8f1svkv8g7bj63mam"
 	ctx := w.as(tenant, caller.Test)
-	made := w.endpoint(by(ctx, grant))
-	kept := []string{w.endpoint(by(ctx, other)), w.endpoint(by(ctx, key)), w.endpoint(by(w.as(tenant, caller.Live), grant))}
-	path := "/webhook-endpoints/" + made
+	created := w.endpoint(by(ctx, grant))
+	others := []string{w.endpoint(by(ctx, other)), w.endpoint(by(ctx, key)), w.endpoint(by(w.as(tenant, caller.Live), grant))}
+	path := "/webhook-endpoints/" + created
 	if got := w.do(by(ctx, key), "GET", path, "").is(200).str("created_by"); got != grant {
 		t.Errorf("created by %q", got)
 	}
@@ -63,7 +63,7 @@ func TestEndpointsEndWithTheirGrant(t *testing.T) {
 	if shown.str("status") != "disabled" || shown.str("disabled_reason") != "grant_revoked" || !strings.Contains(shown.str("warning"), "3 pending deliveries failed") {
 		t.Errorf("got %s", shown.Body)
 	}
-	for i, id := range kept {
+	for i, id := range others {
 		in := ctx
 		if i == 2 {
 			in = w.as(tenant, caller.Live)

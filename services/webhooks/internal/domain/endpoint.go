@@ -126,7 +126,7 @@ func (p EndpointPatch) Discloses(before Endpoint) []string {
 
 // Apply returns the endpoint with the given fields, or the error of Check and of the headers that a new URL requires.
 func (e Endpoint) Apply(p EndpointPatch) (Endpoint, error) {
-	kept := e.keepsHeaders(p)
+	moved := e.retainsHeaders(p)
 	p.URL.Set(&e.URL)
 	p.Description.SetNullable(&e.Description)
 	p.EventTypes.Set(&e.EventTypes)
@@ -138,12 +138,12 @@ func (e Endpoint) Apply(p EndpointPatch) (Endpoint, error) {
 	if status := p.Status.Pointer(); status != nil {
 		e = e.SwitchedTo(*status)
 	}
-	return e, apperr.Join(kept, p.Check())
+	return e, apperr.Join(moved, p.Check())
 }
 
-// keepsHeaders returns an error if the patch moves the endpoint to another origin and keeps its headers. Otherwise, a caller that can
+// retainsHeaders returns an error if the patch moves the endpoint to another origin and keeps its headers. Otherwise, a caller that can
 // update the endpoint could send the values, which no response contains, to a server of its own.
-func (e Endpoint) keepsHeaders(p EndpointPatch) error {
+func (e Endpoint) retainsHeaders(p EndpointPatch) error {
 	moved := p.URL.Pointer()
 	if moved == nil || len(e.HeaderNames) == 0 || p.Headers.Given() || sameOrigin(e.URL, *moved) {
 		return nil
