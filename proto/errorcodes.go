@@ -82,6 +82,11 @@ var ErrorCodes = []ErrorCode{
 		"Ask the platform. An operator can read the reason in the console. After the resumption the same credentials work again. If the account is closing, export the data in time.", false,
 	},
 	{
+		"app_not_found", 404,
+		"Platform API only: no tenant has an OAuth app with this ID.",
+		"Check the ID.", false,
+	},
+	{
 		"booking_not_found", 404,
 		"The tenant has no booking with this ID.",
 		"Check the ID. The response is the same if the booking belongs to another tenant.", false,
@@ -319,11 +324,6 @@ var InternalErrorCodes = []ErrorCode{
 		"insufficient_permission", 403,
 		"The operator is not a member of the tenant, or their role does not allow this.",
 		"An owner of the tenant can change the role.", false,
-	},
-	{
-		"app_not_found", 404,
-		"The tenant has no OAuth app with this ID.",
-		"Check the ID. The response is the same if the app belongs to another tenant.", false,
 	},
 	{
 		"credential_not_found", 404,

@@ -72,6 +72,11 @@ class Desk {
     return this.make('/bookings', { customer_id: this.customer.id, package_id: this.pkg.id, unit_id: this.unit.id, event_date: day(this.days), event_start_time: '10:00', status });
   }
 
+  /** Creates a confirmed booking of yesterday, which can be completed. */
+  started() {
+    return this.make('/bookings', { customer_id: this.customer.id, package_id: this.pkg.id, event_date: day(-1), event_start_time: '10:00', status: 'confirmed' });
+  }
+
   quote() {
     this.days++;
     return this.make('/quotes', { customer_id: this.customer.id, package_id: this.pkg.id, unit_id: this.unit.id, event_date: day(this.days), event_start_time: '10:00' });
@@ -114,8 +119,8 @@ const of = (resource, made) => `${resource}/${made.id}`;
 /** Actions: name, start page, text of the link, form input, expected text of the final page, and text of the button. */
 const actions = [
   ['confirm', async (d) => of('bookings', await d.booking('pending')), 'Confirm', {}, /Booking confirmed/],
-  ['complete', async (d) => of('bookings', await d.booking()), 'Mark as completed', {}, /Booking marked as completed/],
-  ['no show', async (d) => of('bookings', await d.booking()), 'Mark as no-show', {}, /Booking marked as no-show/],
+  ['complete', async (d) => of('bookings', await d.started()), 'Mark as completed', {}, /Booking marked as completed/],
+  ['no show', async (d) => of('bookings', await d.started()), 'Mark as no-show', {}, /Booking marked as no-show/],
   ['reprice', async (d) => of('bookings', await d.booking()), 'Reprice', {}, /Booking repriced/],
   ['invoice of a booking', async (d) => of('bookings', await d.booking()), 'New invoice', {}, /Saved[\s\S]*draft/, 'Save'],
   ['edit a booking', async (d) => of('bookings', await d.booking()), 'Edit', { notes: 'By the pier' }, /Saved[\s\S]*By the pier/, 'Save'],
@@ -289,8 +294,8 @@ const states = {
   bookings: {
     pending: (d) => d.booking('pending'),
     confirmed: (d) => d.booking(),
-    completed: async (d) => d.call('PATCH', `/bookings/${(await d.booking()).id}`, { status: 'completed' }),
-    no_show: async (d) => d.call('PATCH', `/bookings/${(await d.booking()).id}`, { status: 'no_show' }),
+    completed: async (d) => d.call('PATCH', `/bookings/${(await d.started()).id}`, { status: 'completed' }),
+    no_show: async (d) => d.call('PATCH', `/bookings/${(await d.started()).id}`, { status: 'no_show' }),
     cancelled: async (d) => d.make(`/bookings/${(await d.booking()).id}/cancel`, {}),
   },
   leads: {
