@@ -77,8 +77,8 @@ down: ## stop the platform of this checkout
 END_TO_END := build bin/oauth-app bin/receiver storefront failpoints $(HELM) $(PROMTOOL) $(PGBOUNCER) $(CHROMIUM) # what the end-to-end tests need
 
 test: $(END_TO_END) $(KUBECONFORM) $(SCHEMAS) $(STRIPE_MOCK) $(OASDIFF) nginx packages ## run all tests with real PostgreSQL, Redis, and Kafka (TEST_POSTGRES=18: on PostgreSQL 18 only)
-	@bin/local with --kafka both --pooler -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(filter-out services/local,$(MODULES)) # the longest first
 	@[ -n "$$TEST_POSTGRES" ] || [ "$$(uname -sm)" != "Linux x86_64" ] || TEST_POSTGRES=18 bin/local with --kafka embedded --pooler -- .ci/newest
+	@bin/local with --kafka both --pooler -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(filter-out services/local,$(MODULES)) # the longest first
 
 test-pooler: $(END_TO_END) ## run the end-to-end tests with all services behind PgBouncer in transaction mode
 	@POOLER=4 DATABASE_MAX_CONNS=5 WORKER_DATABASE_MAX_CONNS=2 bin/local with --kafka both --pooler -- .ci/gotest services/local/internal/e2e,-skip,InABrowser

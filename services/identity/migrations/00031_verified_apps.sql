@@ -1,3 +1,4 @@
+-- migrationlint:allow bulk-write: it precedes 1.0.0, so no released version runs during it
 -- +goose ENVSUB ON
 -- +goose Up
 alter table oauth_apps

@@ -110,6 +110,9 @@ local function refuse(code)
 	header["Content-Length"] = #body
 	header["Cache-Control"] = "no-store"
 	header["WWW-Authenticate"] = challenge and challenge:format(settings.scope)
+	if status < 429 then
+		header["Service-Should-Retry"] = "false"
+	end
 	ngx.status = status
 	ngx.print(body)
 	return ngx.exit(status)

@@ -337,7 +337,7 @@ func TestADisabledEndpointIsAudited(t *testing.T) {
 	})
 	identity := shared.database(t, "identity")
 	await(t, "a line in the audit log", func() bool {
-		return slices.Equal(rows(t, identity, `select actor || ' ' || action || ' ' || livemode::text from audit_log where object = $1`, r.id),
+		return slices.Equal(rows(t, identity, `select actor || ' ' || action || ' ' || livemode::text from audit_log where object = $1 and actor = 'svc:webhooks'`, r.id),
 			[]string{"svc:webhooks webhook_endpoint.disabled false"})
 	})
 	if out, err := shared.command("identity", "audit", "verify").CombinedOutput(); err != nil {
