@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -228,6 +229,56 @@ func TestMessagesOfAssistants(t *testing.T) {
 	a, err := g.raw("POST", "/mcp?api_key=x", listTools, key, both)
 	if err != nil || a.code() != "query_api_key_unsupported" {
 		t.Errorf("%s, %v", a.code(), err)
+	}
+}
+
+// A client can accept JSON alone, event streams alone, or both, and can write the path with a slash.
+func TestFormsOfMessages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.tenantOf()
+	g := w.start(t)
+	key := bearer(w.identity.newKey())
+	for _, test := range []struct {
+		path, accept string
+		status       int
+		media        string
+	}{
+		{"/mcp", "application/json, text/event-stream", 200, "application/json"},
+		{"/mcp", "application/json", 200, "application/json"},
+		{"/mcp", "*/*", 200, "application/json"},
+		{"/mcp", "", 200, "application/json"},
+		{"/mcp", "text/event-stream", 200, "text/event-stream"},
+		{"/mcp", "text/html", 400, "text/plain; charset=utf-8"},
+		{"/mcp/", "application/json", 200, "application/json"},
+	} {
+		a, err := g.raw("POST", test.path, listTools, key, header("Content-Type", "application/json"), func(r *http.Request) { r.Header["Accept"] = []string{test.accept} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if media := a.Header.Get("Content-Type"); a.StatusCode != test.status || media != test.media {
+			t.Errorf("%s, %q: %d %s", test.path, test.accept, a.StatusCode, media)
+			continue
+		}
+		if a.StatusCode != 200 {
+			continue
+		}
+		body := a.body
+		if test.media == "text/event-stream" {
+			event, found := strings.CutPrefix(body, "event: message\ndata: ")
+			if !found || !strings.HasSuffix(event, "}\n\n") {
+				t.Errorf("%q is not one event", body)
+			}
+			body = event
+		}
+		var got struct{ Result struct{ Tools []any } }
+		if err := json.Unmarshal([]byte(body), &got); err != nil || len(got.Result.Tools) == 0 {
+			t.Errorf("%s, %q: %v %s", test.path, test.accept, err, body)
+		}
+	}
+	a, err := g.raw("POST", "/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, key, header("Content-Type", "application/json"), header("Accept", "text/event-stream"))
+	if err != nil || a.StatusCode != 202 {
+		t.Errorf("a notification: %+v, %v", a, err)
 	}
 }
 

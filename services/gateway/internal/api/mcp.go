@@ -33,7 +33,9 @@ func (s *Server) mountMCP(router *gin.Engine) {
 		s.readBody,
 		s.challenge(s.assist),
 	)
-	mount(router, mcpPath, map[string]gin.HandlersChain{http.MethodPost: steps}, s.preflight)
+	for _, path := range []string{mcpPath, mcpPath + "/"} { // some clients add a slash to the URL of a server
+		mount(router, path, map[string]gin.HandlersChain{http.MethodPost: steps}, s.preflight)
+	}
 }
 
 // base returns the URL at which clients reach the gateway, without a slash at the end.

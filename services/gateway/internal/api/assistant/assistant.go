@@ -105,7 +105,7 @@ func (e *Endpoint) Serve(w http.ResponseWriter, r *http.Request, from Client, bo
 	}
 	message := r.WithContext(context.WithValue(ctx, serverKey{}, server))
 	message.Body = io.NopCloser(bytes.NewReader(body))
-	e.handler.ServeHTTP(w, message)
+	respond(e.handler, w, message)
 	return nil
 }
 
