@@ -350,7 +350,7 @@ var Resources = []Resource{
 				{Name: "discount_amount_total.currency", Type: "string", Description: "ISO 4217 code, three capital letters. It must be the operator's currency."},
 				{Name: "deposit_amount.amount", Type: "integer", Description: "Amount in the currency's smallest unit, such as cents: 0 to 99,999,999,999."},
 				{Name: "deposit_amount.currency", Type: "string", Description: "ISO 4217 code, three capital letters. It must be the operator's currency."},
-				{Name: "expires_at", Type: "string", Nullable: true, Description: "Time at which the quote expires, in the future. Null means 14 days after it is sent."},
+				{Name: "expires_at", Type: "string", Nullable: true, Description: "Time at which the quote expires, in the future. Null means the end of the 14th day after it is sent, and at the latest before the event."},
 				{Name: "notes", Type: "string", Nullable: true, Description: "Notes for the operator, at most 5,000 characters, or null."},
 				{Name: "terms", Type: "string", Nullable: true, Description: "Terms for the customer, at most 5,000 characters, or null."},
 				{Name: "metadata", Type: "string", Map: true, Nullable: true, Description: "Your own key-value pairs."},
@@ -393,7 +393,7 @@ var Resources = []Resource{
 				{Name: "discount_amount_total.currency", Type: "string", Description: "ISO 4217 code, three capital letters. It must be the operator's currency."},
 				{Name: "deposit_amount.amount", Type: "integer", Description: "Amount in the currency's smallest unit, such as cents: 0 to 99,999,999,999."},
 				{Name: "deposit_amount.currency", Type: "string", Description: "ISO 4217 code, three capital letters. It must be the operator's currency."},
-				{Name: "expires_at", Type: "string", Nullable: true, Description: "Time at which the quote expires, in the future. Null means 14 days after it is sent."},
+				{Name: "expires_at", Type: "string", Nullable: true, Description: "Time at which the quote expires, in the future. Null means the end of the 14th day after it is sent, and at the latest before the event."},
 				{Name: "notes", Type: "string", Nullable: true, Description: "Notes for the operator, at most 5,000 characters, or null."},
 				{Name: "terms", Type: "string", Nullable: true, Description: "Terms for the customer, at most 5,000 characters, or null."},
 				{Name: "metadata", Type: "string", Map: true, Nullable: true, Description: "Your own key-value pairs. They replace all existing pairs; `{}` or null removes them."},
@@ -412,7 +412,7 @@ var Resources = []Resource{
 		{
 			Name: "send", Kind: Plain, Method: "POST", Path: "/quotes/{id}/send",
 			Summary:     "Send a quote",
-			Description: "Changes a draft to `sent`, so the customer can accept it. Requires `event_date`. Without `expires_at`, the quote expires after 14 days. The platform sends no email: deliver the quote to the customer yourself. The quote's lead becomes `quoted` if it is not yet. Sending a sent quote again changes nothing and returns 200.",
+			Description: "Changes a draft to `sent`, so the customer can accept it. Requires `event_date`. Without `expires_at`, the quote expires at the end of the 14th day, and at the latest before the event. The platform sends no email: deliver the quote to the customer yourself. The quote's lead becomes `quoted` if it is not yet. Sending a sent quote again changes nothing and returns 200.",
 			Conditional: true,
 			Scopes:      []string{"write:quotes"},
 			PathParams: []Param{

@@ -732,8 +732,9 @@ class AsyncQuotes:
         """Send a quote.
 
         Changes a draft to `sent`, so the customer can accept it. Requires `event_date`. Without `expires_at`, the
-        quote expires after 14 days. The platform sends no email: deliver the quote to the customer yourself. The
-        quote's lead becomes `quoted` if it is not yet. Sending a sent quote again changes nothing and returns 200.
+        quote expires at the end of the 14th day, and at the latest before the event. The platform sends no email:
+        deliver the quote to the customer yourself. The quote's lead becomes `quoted` if it is not yet. Sending a
+        sent quote again changes nothing and returns 200.
 
         Args:
             id: ID of the quote, `qt_…`.

@@ -2,7 +2,6 @@ package domain
 
 import (
 	"fmt"
-	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -168,7 +167,7 @@ func origin(raw string) (string, bool) {
 	if port == "" {
 		port = map[string]string{"https": "443", "http": "80"}[u.Scheme]
 	}
-	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port), true
+	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port, true // only compared: an IPv6 address has no brackets
 }
 
 // Subscribes reports whether the endpoint receives events of the type.

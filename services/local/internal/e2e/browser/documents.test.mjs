@@ -114,7 +114,7 @@ test('a tour sells out, and a closed day cannot be booked', { timeout: 240_000 }
   await hand.fill({ guest_count: '3' });
   await hand.go('Save');
   assert.match(await hand.text(), /Saved\.[\s\S]*€60\.00/);
-  assert.match(await book(day(9), '1'), /not available/);
+  assert.match(await book(day(9), '1'), /No seats are left/);
   await hand.page.goto(`${origin}/admin/${guide.slug}/test/calendar?view=day&date=${day(9)}`);
   await hand.page.locator('main a[href*="/departure?"]').first().click();
   await hand.page.waitForURL(/departure/);
