@@ -38,19 +38,7 @@ func departure(p *page) error {
 		return err
 	}
 	count := domain.Departure{Seats: unit.Count("capacity")}
-	var guests []domain.Object
-	absent := 0
-	for _, o := range found {
-		if from := o.Time("starts_at"); from == nil || !from.Equal(at) {
-			continue
-		}
-		if !domain.TakesSeats(o.Text("status")) {
-			absent++
-			continue
-		}
-		count.Add(o.Text("status"), o.Count("guest_count"), o.Bool("exclusive"))
-		guests = append(guests, o)
-	}
+	guests, absent := ofDeparture(found, at, &count)
 	r := *list
 	r.Columns = []string{"number", customerField, "guest_count", "exclusive", "status", "payment_status"}
 	out := pages.DepartureView{
@@ -68,6 +56,22 @@ func departure(p *page) error {
 	}
 	p.live = true
 	return p.show(http.StatusOK, pages.DeparturePage(p.frame(""), out))
+}
+
+// ofDeparture adds the bookings that start at a time to the count. It returns those that take seats, and the number of the others.
+func ofDeparture(found []domain.Object, at time.Time, count *domain.Departure) (guests []domain.Object, absent int) {
+	for _, o := range found {
+		if from := o.Time("starts_at"); from == nil || !from.Equal(at) {
+			continue
+		}
+		if !domain.TakesSeats(o.Text("status")) {
+			absent++
+			continue
+		}
+		count.Add(o.Text("status"), o.Count("guest_count"), o.Bool("exclusive"))
+		guests = append(guests, o)
+	}
+	return guests, absent
 }
 
 const customerField = "customer_id"

