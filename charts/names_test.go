@@ -60,7 +60,10 @@ func TestDashboardsOfTwoReleases(t *testing.T) {
 	t.Parallel()
 	seen, dashboards := map[string]string{}, 0
 	for _, place := range []struct{ release, namespace, override string }{
-		{"holdfast", "holdfast", ""}, {"canary", "holdfast", ""}, {"holdfast", "staging", ""}, {"holdfast", "holdfast", "second"},
+		{"holdfast", "holdfast", ""},
+		{"canary", "holdfast", ""},
+		{"holdfast", "staging", ""},
+		{"holdfast", "holdfast", "second"},
 		{strings.Repeat("long", 13), strings.Repeat("long", 15), ""},
 	} {
 		release := place.release
