@@ -117,8 +117,8 @@ func (l *RequestLogs) Add(r *domain.RequestLog) {
 	}
 }
 
-// refused reports whether a response is one that a program can cause without a limit: a program that does not wait, or that goes on with a
-// revoked or expired credential, must not fill the log of its tenant, nor use the database.
+// refused reports whether a response is one that a client can cause without a limit. A client that does not wait, or that uses a revoked
+// or expired credential, must not fill the log of its tenant, nor use the database.
 func refused(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusUnauthorized
 }
