@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"runtime"
 	"syscall"
+	_ "time/tzdata" // the zones of tenants, where the system has none
 
 	"holdfast.dev/sdks/cli/internal/command"
 	"holdfast.dev/sdks/cli/internal/operations"

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"go/format"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,6 +25,17 @@ func cli(m *model.Model, version string) (map[string][]byte, error) {
 	f.printf("}\n\n// Remedies say what to do about an error, by its code.\nvar Remedies = map[string]string{\n")
 	for _, e := range m.Errors {
 		f.printf("%q: %q,\n", e.Code, goText(e.Remedy))
+	}
+	f.printf("}\n\n// Objects are the properties of the rows of lists and of the objects in them, by schema. Each property has the schemas of its\n// objects, * for a map with any names, or nothing for other values.\nvar Objects = map[string]map[string][]string{\n")
+	for _, name := range slices.Sorted(maps.Keys(m.Objects)) {
+		f.printf("%q: {", name)
+		for i, property := range slices.Sorted(maps.Keys(m.Objects[name])) {
+			if i > 0 {
+				f.printf(", ")
+			}
+			f.printf("%q: %s", property, strings.TrimPrefix(cliStrings(m.Objects[name][property]), "[]string"))
+		}
+		f.printf("},\n")
 	}
 	f.printf("}\n\n// Resources are the resources in the order of the contract.\nvar Resources = []Resource{\n")
 	for _, res := range m.Resources {
@@ -60,6 +72,9 @@ func (f *goFile) cliOperation(op model.Operation, csv bool) {
 		if flag.set {
 			f.printf("%s: true,\n", flag.name)
 		}
+	}
+	if op.Item != "" {
+		f.printf("Item: %q,\n", op.Item)
 	}
 	if op.Kind == model.Raw {
 		f.printf("MediaType: %q,\n", op.MediaType)

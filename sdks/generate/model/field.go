@@ -128,3 +128,63 @@ func (r *reader) cell(node *yaml.Node) bool {
 	}
 	return kind == "string" || kind == "integer" || kind == "boolean"
 }
+
+// anyName is the schema of a property that is a map: it has every name.
+const anyName = "*"
+
+// object adds the properties of a schema, and those of the objects in them, to the model. Each property has the names of the schemas of its
+// objects, anyName for a map, or nothing for other values.
+func (r *reader) object(schema string) {
+	if r.model.Objects == nil {
+		r.model.Objects = map[string]map[string][]string{}
+	}
+	if _, done := r.model.Objects[schema]; done {
+		return
+	}
+	properties := map[string][]string{}
+	r.model.Objects[schema] = properties
+	node := yamlnode.Get(r.doc, "components", "schemas", schema)
+	branches := []*yaml.Node{node}
+	if one := yamlnode.Get(node, "oneOf"); one != nil { // the types of events
+		branches = nil
+		for _, branch := range one.Content {
+			branches = append(branches, yamlnode.Get(r.doc, "components", "schemas", yamlnode.Referred(branch)))
+		}
+	}
+	for _, branch := range branches {
+		for name, property := range yamlnode.Pairs(yamlnode.Get(branch, "properties")) {
+			properties[name] = append(properties[name], r.inner(property)...)
+		}
+	}
+	for name, inner := range properties {
+		slices.Sort(inner)
+		properties[name] = slices.Compact(inner)
+		for _, name := range properties[name] {
+			if name != anyName {
+				r.object(name)
+			}
+		}
+	}
+}
+
+// inner returns the schemas of the objects that a property can be.
+func (r *reader) inner(node *yaml.Node) []string {
+	name := yamlnode.Referred(node)
+	if name != "" {
+		node = yamlnode.Get(r.doc, "components", "schemas", name)
+	}
+	if branches := yamlnode.Get(node, "oneOf"); branches != nil {
+		var all []string
+		for _, branch := range branches.Content {
+			all = append(all, r.inner(branch)...)
+		}
+		return all
+	}
+	switch {
+	case name != "" && yamlnode.Get(node, "properties") != nil:
+		return []string{name}
+	case yamlnode.Get(node, "additionalProperties") != nil || yamlnode.Text(node, "type") == "object":
+		return []string{anyName}
+	}
+	return nil
+}

@@ -7,6 +7,8 @@ type Model struct {
 	Errors    []ErrorCode // the codes that operations of the contract return, by status
 	Events    []Event     // the event types, in the order of the contract
 	Scopes    []string    // all scopes
+
+	Objects map[string]map[string][]string // what the rows of lists contain: see reader.object
 }
 
 // Resource is a group of operations whose paths start with the same segment.

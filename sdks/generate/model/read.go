@@ -246,6 +246,7 @@ func (r *reader) response(op *Operation, node *yaml.Node) error {
 	}
 	if op.Item != "" {
 		op.Columns = r.columns(op.Item)
+		r.object(op.Item)
 	}
 	return nil
 }

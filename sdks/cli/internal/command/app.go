@@ -48,6 +48,7 @@ func (a *App) Root() *cobra.Command {
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
+	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("holdfast {{.Version}}\n")
 	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-")) // the names of the API work too
@@ -72,6 +73,7 @@ func (a *App) Root() *cobra.Command {
 	}
 	root.AddCommand(man(), a.mcp(), a.export())
 	a.prepare(root)
+	a.wrapHelp(root)
 	return root
 }
 
@@ -79,12 +81,12 @@ const rootHelp = `holdfast calls the API of a Holdfast platform: each operation 
 
 Log in first, with "holdfast login". In scripts, set HOLDFAST_BASE_URL and HOLDFAST_API_KEY instead.
 
-Exit codes: 0 success, 1 other errors, 2 invalid command line, 3 request rejected, 4 credential missing, rejected or without
-the scope, 5 not found, 6 conflict, 7 too many requests, 8 no response or platform unavailable, 9 not confirmed, 130 interrupted.`
+Exit codes: 0 success, 1 other errors, 2 invalid command line, 3 request rejected, 4 credential missing, rejected or without the scope, 5 not found, 6 conflict, 7 too many requests, 8 no response or platform unavailable, 9 not confirmed, 130 interrupted.`
 
-// prepare makes each command record that it has started, and makes groups of commands reject unknown names.
+// prepare makes each command check its arguments and record that it has started, and makes groups of commands reject unknown names.
 func (a *App) prepare(cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
+		cmd.Args = arguments(cmd)
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			a.began = true
 			return run(cmd, args)
@@ -105,12 +107,13 @@ func (a *App) prepare(cmd *cobra.Command) {
 
 // unknown returns the error for an unknown command, with similar names.
 func unknown(cmd *cobra.Command, name string) error {
-	text := fmt.Sprintf("unknown command %q for %q", name, cmd.CommandPath())
-	cmd.SuggestionsMinimumDistance = 2
-	if similar := cmd.SuggestionsFor(name); len(similar) > 0 {
-		text += ": did you mean " + strings.Join(similar, " or ") + "?"
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
 	}
-	return errors.New(text)
+	return usagef("unknown command %q for %q%s", name, cmd.CommandPath(), suggest(name, names))
 }
 
 // Run runs the command line, and returns the exit code.

@@ -42,7 +42,8 @@ type call struct {
 	yes, all, dry          bool
 	format, filter, file   string
 
-	jq *output.Filter
+	jq    *output.Filter
+	table *listTable // nil unless the output is a table of a list
 }
 
 // formats returns the formats that the operation has.
@@ -76,6 +77,11 @@ func (c *call) run(ctx context.Context, ids []string) error {
 			return err
 		}
 	}
+	if c.op.List && c.format == formatTable && c.op.Kind != operations.Stream {
+		if c.table, err = c.newTable(ctx, s, &request); err != nil {
+			return err
+		}
+	}
 	switch {
 	case c.op.Kind == operations.Stream:
 		return c.stream(ctx, s)
@@ -93,7 +99,7 @@ func (c *call) run(ctx context.Context, ids []string) error {
 	return c.write(ctx, response)
 }
 
-// check checks the flags that do not depend on the API, and sets the default format.
+// check checks the flags that do not depend on the API.
 func (c *call) check() (err error) {
 	if c.filter != "" {
 		if c.format != "" && c.format != formatJSON {
@@ -108,17 +114,33 @@ func (c *call) check() (err error) {
 			return usagef("--%s was given twice", flagName(i.param.Name))
 		}
 	}
+	if err := c.checkFormat(); err != nil {
+		return err
+	}
+	if c.version < 0 {
+		return usagef("--if-match must be a version, which is at least 1")
+	}
+	return nil
+}
+
+// checkFormat checks the columns and the format, and sets the default format.
+func (c *call) checkFormat() error {
+	if len(c.columns) > 0 {
+		if c.filter != "" || c.format != "" && c.format != formatTable {
+			return usagef("--columns chooses the columns of a table: leave out --output and --jq")
+		}
+		if err := checkColumns(c.op, c.columns); err != nil {
+			return err
+		}
+	}
 	if c.format == "" {
 		c.format = formatJSON
-		if c.app.Out.Terminal && c.filter == "" {
+		if c.app.Out.Terminal && c.filter == "" || len(c.columns) > 0 {
 			c.format = formatTable
 		}
 	}
 	if c.op.Kind != operations.Raw && !slices.Contains(c.formats(), c.format) {
 		return usagef("--output must be %s, not %q", strings.Join(c.formats(), ", "), c.format)
-	}
-	if c.version < 0 {
-		return usagef("--if-match must be a version, which is at least 1")
 	}
 	return nil
 }
@@ -186,7 +208,7 @@ func (c *call) write(ctx context.Context, response []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := output.NewTable(c.app.Out, c.op.Columns, c.columns).Rows(page.Data); err != nil {
+	if err := c.table.rows(ctx, page.Data); err != nil {
 		return err
 	}
 	if page.NextCursor != "" {
@@ -218,9 +240,20 @@ func (c *call) pages(ctx context.Context, s *profile.Session, request holdfast.R
 	if !request.Query.Has("limit") {
 		request.Query.Set("limit", "100")
 	}
-	w := c.newRows()
+	w := &rows{call: c}
+	err := eachPage(ctx, s, request, func(response []byte, p page) (bool, error) {
+		return true, w.page(ctx, response, p.Data)
+	}, c.options()...)
+	if err != nil {
+		return err
+	}
+	return w.end()
+}
+
+// eachPage gets the pages of a list until it ends, or until visit returns false. A list that does not go on ends with an error.
+func eachPage(ctx context.Context, s *profile.Session, request holdfast.Request, visit func(response []byte, p page) (bool, error), options ...holdfast.Option) error {
 	for {
-		response, err := s.Do(ctx, request, c.options()...)
+		response, err := s.Do(ctx, request, options...)
 		if err != nil {
 			return err
 		}
@@ -228,11 +261,8 @@ func (c *call) pages(ctx context.Context, s *profile.Session, request holdfast.R
 		if err != nil {
 			return err
 		}
-		if err := w.page(ctx, response, p.Data); err != nil {
+		if more, err := visit(response, p); err != nil || !more || !p.HasMore {
 			return err
-		}
-		if !p.HasMore {
-			return w.end()
 		}
 		if p.NextCursor == "" || p.NextCursor == request.Query.Get("cursor") {
 			return errNoNewCursor

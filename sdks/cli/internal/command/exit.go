@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	holdfast "holdfast.dev/sdks/go"
 
@@ -131,7 +133,7 @@ func (a *App) explain(cmd *cobra.Command, err error) {
 func (a *App) fields(cmd *cobra.Command, failed *holdfast.Error) []string {
 	var all []string
 	for _, param := range slices.Sorted(maps.Keys(failed.Errors)) {
-		all = append(all, a.flagOf(cmd, param)+": "+strings.Join(failed.Errors[param], " "))
+		all = append(all, a.flagOf(cmd, param)+": "+strings.Join(failed.Errors[param], " ")+a.hintFor(cmd, param))
 	}
 	return all
 }
@@ -152,8 +154,38 @@ func (a *App) hints(cmd *cobra.Command, err error) {
 
 // flagOf returns the flag of a parameter of the API, or the parameter if the command has no flag for it.
 func (a *App) flagOf(cmd *cobra.Command, param string) string {
-	if name := flagName(param); cmd != nil && cmd.Flags().Lookup(name) != nil {
+	name := flagName(param)
+	if flag := a.flagWith(cmd, param); flag != nil {
 		return "--" + name
 	}
 	return param
+}
+
+// element is the part of a parameter that names an element of an array: .0 in event_types.0.
+var element = regexp.MustCompile(`\.\d+(\.|$).*`)
+
+// flagWith returns the flag that sets a parameter, or the array that contains it, or nil.
+func (a *App) flagWith(cmd *cobra.Command, param string) *pflag.Flag {
+	if cmd == nil {
+		return nil
+	}
+	return cmd.Flags().Lookup(element.ReplaceAllString(flagName(param), ""))
+}
+
+// hintFor returns the values of an enumeration that are similar to a rejected one, or "".
+func (a *App) hintFor(cmd *cobra.Command, param string) string {
+	flag := a.flagWith(cmd, param)
+	if flag == nil {
+		return ""
+	}
+	i, ok := flag.Value.(*input)
+	if !ok {
+		return ""
+	}
+	for _, given := range i.given {
+		if similar := similarTo(given, i.param.Values); len(similar) > 0 && !slices.Contains(i.param.Values, given) {
+			return " Did you mean " + strings.Join(similar, " or ") + "?"
+		}
+	}
+	return ""
 }

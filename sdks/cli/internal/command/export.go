@@ -27,9 +27,9 @@ const progressPages = 100
 func (a *App) export() *cobra.Command {
 	var folder string
 	cmd := &cobra.Command{
-		Use: "export --folder FOLDER", Short: "Download all lists into a folder, as JSON lines.", Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
-		Long: "Download each list of the API for the tenant and mode of the credential: one file per list, such as bookings.ndjson, with one JSON object\n" +
-			"per line. A file appears when its list is complete. If the command is interrupted, run it again: it skips the files that exist. For\n" +
+		Use: "export --folder FOLDER", Short: "Download all lists into a folder, as JSON lines.", ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "Download each list of the API for the tenant and mode of the credential: one file per list, such as bookings.ndjson, with one JSON object " +
+			"per line. A file appears when its list is complete. If the command is interrupted, run it again: it skips the files that exist. For " +
 			"another tenant or mode, or to download everything again, use another folder.",
 		Example: "  holdfast export --folder harbor-tours-live",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -93,32 +93,23 @@ func (a *App) exportList(ctx context.Context, s *profile.Session, op operations.
 func (a *App) exportRows(ctx context.Context, s *profile.Session, op operations.Operation, to *os.File, name string) (rows int, err error) {
 	out := bufio.NewWriter(to)
 	request := holdfast.Request{Method: http.MethodGet, Path: op.Path, Query: url.Values{"limit": {"100"}}}
-	for pages := 1; ; pages++ {
-		response, err := s.Do(ctx, request)
-		if err != nil {
-			return rows, err
-		}
-		p, err := readPage(response)
-		if err != nil {
-			return rows, err
-		}
+	pages := 0
+	err = eachPage(ctx, s, request, func(_ []byte, p page) (bool, error) {
 		for _, row := range p.Data {
 			var line bytes.Buffer
 			if err := json.Compact(&line, row); err != nil {
-				return rows, err
+				return false, err
 			}
 			line.WriteByte('\n')
 			if _, err := line.WriteTo(out); err != nil {
-				return rows, err
+				return false, err
 			}
 		}
 		rows += len(p.Data)
-		if !p.HasMore || p.NextCursor == "" {
-			return rows, out.Flush()
-		}
-		if pages%progressPages == 0 {
+		if pages++; pages%progressPages == 0 {
 			a.note("%s: %d rows so far", name, rows)
 		}
-		request.Query.Set("cursor", p.NextCursor)
-	}
+		return true, nil
+	})
+	return rows, errors.Join(err, out.Flush())
 }

@@ -187,9 +187,9 @@ func readData(data string, stdin io.Reader) (map[string]any, error) {
 		return nil, nil //nolint:nilnil // no document
 	}
 	var from io.Reader = strings.NewReader(data)
-	if data == "-" {
+	if name, file := strings.CutPrefix(data, "@"); name == "-" {
 		from = stdin
-	} else if name, ok := strings.CutPrefix(data, "@"); ok {
+	} else if file {
 		f, err := os.Open(name) //nolint:gosec // the user names it
 		if err != nil {
 			return nil, usagef("--data: %w", err)
@@ -203,6 +203,9 @@ func readData(data string, stdin io.Reader) (map[string]any, error) {
 	}
 	if len(text) > maxBody {
 		return nil, usagef("--data: the document is larger than %d MiB", maxBody>>20)
+	}
+	if text, err = decode(text); err != nil {
+		return nil, usagef("--data: %w", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

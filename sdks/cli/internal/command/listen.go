@@ -50,8 +50,8 @@ func (a *App) listen() *cobra.Command {
 	var to target
 	var types []string
 	cmd := &cobra.Command{
-		Use: "listen", Short: "Show test mode events as they happen, and forward them to a receiver on this machine.", Args: cobra.NoArgs,
-		Long: "Show test mode events as they happen, and POST each one to a receiver with the headers of a delivery.\n" +
+		Use: "listen", Short: "Show test mode events as they happen, and forward them to a receiver on this machine.",
+		Long: "Show test mode events as they happen, and POST each one to a receiver with the headers of a delivery. " +
 			"Each event is sent once; failures are shown and not retried. Press Ctrl-C to stop.",
 		Example: "  holdfast listen --forward-to http://localhost:3000/hooks",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -79,10 +79,13 @@ func (a *App) listen() *cobra.Command {
 	return cmd
 }
 
-// checkType returns an error that lists the event types if name is not one of them.
+// checkType returns an error that suggests the similar event types, or else lists all, if name is not one of them.
 func checkType(name string) error {
 	if slices.Contains(operations.EventTypes, name) {
 		return nil
+	}
+	if similar := suggest(name, operations.EventTypes); similar != "" {
+		return usagef("%q is not an event type%s", name, similar)
 	}
 	return usagef("%q is not an event type; the types are %s", name, strings.Join(operations.EventTypes, ", "))
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -34,8 +35,8 @@ type loginFlags struct {
 func (a *App) login() *cobra.Command {
 	var f loginFlags
 	cmd := &cobra.Command{
-		Use: "login", Short: "Log in to a platform, in the browser or with an API key.", Args: cobra.NoArgs,
-		Long: "Log in to a platform. The browser asks for your consent, and for the business and the mode (test or live data).\n" +
+		Use: "login", Short: "Log in to a platform, in the browser or with an API key.",
+		Long: "Log in to a platform. The browser asks for your consent, and for the business and the mode (test or live data). " +
 			"With --api-key, the key is read from standard input or from a prompt, never from the command line.\n\n" +
 			"The credential is stored in the keyring of your system, or in a file that only you can read if there is no keyring.",
 		Example: "  holdfast login --base-url https://api.example.com\n  holdfast login --api-key --base-url http://127.0.0.1:8080 <key.txt",
@@ -141,11 +142,17 @@ func (a *App) readKey(ctx context.Context, _ string, _ loginFlags) (profile.Cred
 		}
 		text = key
 	} else {
-		line, err := bufio.NewReader(io.LimitReader(a.In, 4096)).ReadString('\n')
+		line, err := bufio.NewReader(io.LimitReader(a.In, 4096)).ReadBytes('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return profile.Credential{}, err
 		}
-		text = line
+		if len(line)%2 != 0 && bytes.HasPrefix(line, markUTF16LE) {
+			line = append(line, 0) // the second byte of the newline
+		}
+		if line, err = decode(line); err != nil {
+			return profile.Credential{}, usage(err)
+		}
+		text = string(line)
 	}
 	key := strings.TrimSpace(text)
 	if profile.ModeOf(key) == "" {
@@ -194,7 +201,7 @@ func openBrowser(address string) {
 // logout returns the command that forgets a credential.
 func (a *App) logout() *cobra.Command {
 	return &cobra.Command{
-		Use: "logout", Short: "Remove the credential of a profile, and end its OAuth grant.", Args: cobra.NoArgs,
+		Use: "logout", Short: "Remove the credential of a profile, and end its OAuth grant.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			folder, err := profile.Find()
 			if err != nil {

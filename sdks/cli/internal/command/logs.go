@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -41,8 +40,8 @@ func (a *App) tail() *cobra.Command {
 	c := &call{app: a}
 	var since time.Duration
 	cmd := &cobra.Command{
-		Use: "tail", Short: "Show requests to the API as they are logged.", Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
-		Long: "Show requests to the API of the tenant and mode as they are logged: every write, every response of 400 or more, and a sample of the\n" +
+		Use: "tail", Short: "Show requests to the API as they are logged.", ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "Show requests to the API of the tenant and mode as they are logged: every write, every response of 400 or more, and a sample of the " +
 			"successful reads. A request appears within seconds. Press Ctrl-C to stop. holdfast request-logs list searches in the last 7 days.",
 		Example: "  holdfast logs tail --status 4xx\n  holdfast logs tail --method POST --route /bookings -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -154,33 +153,24 @@ func (t *tail) read(ctx context.Context) ([]logRow, error) {
 	q.Set("limit", "100")
 	q.Set("created_after", t.from.UTC().Format(time.RFC3339Nano))
 	var all []logRow
-	for range tailPages {
-		p, err := t.page(ctx, q)
-		if err != nil {
-			return nil, err
-		}
+	pages := 0
+	err := eachPage(ctx, t.session, holdfast.Request{Method: http.MethodGet, Path: logsPath, Query: q}, func(_ []byte, p page) (bool, error) {
 		for _, text := range p.Data {
 			row := logRow{text: text}
 			if err := json.Unmarshal(text, &row); err != nil {
-				return nil, fmt.Errorf("the row is not a request log: %w", err)
+				return false, fmt.Errorf("the row is not a request log: %w", err)
 			}
 			all = append(all, row)
 		}
-		if !p.HasMore || p.NextCursor == "" {
-			return all, nil
+		if pages++; pages == tailPages && p.HasMore {
+			t.call.app.note("More than %d requests are new: older ones are not shown.", tailPages*100)
 		}
-		q.Set("cursor", p.NextCursor)
-	}
-	t.call.app.note("More than %d requests are new: older ones are not shown.", tailPages*100)
-	return all, nil
-}
-
-func (t *tail) page(ctx context.Context, q url.Values) (page, error) {
-	text, err := t.session.Do(ctx, holdfast.Request{Method: http.MethodGet, Path: logsPath, Query: q})
+		return pages < tailPages, nil
+	})
 	if err != nil {
-		return page{}, err
+		return nil, err
 	}
-	return readPage(text)
+	return all, nil
 }
 
 // write shows a row.

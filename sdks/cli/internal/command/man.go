@@ -10,7 +10,7 @@ import (
 // man returns the command that writes the manual pages.
 func man() *cobra.Command {
 	return &cobra.Command{
-		Use: "man FOLDER", Short: "Write the manual pages to a folder.", Args: cobra.ExactArgs(1),
+		Use: "man FOLDER", Short: "Write the manual pages to a folder.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // anybody may read it
 				return err

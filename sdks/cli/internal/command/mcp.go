@@ -20,13 +20,12 @@ const startup = 30 * time.Second
 
 const mcpHelp = `mcp is a server of the Model Context Protocol. An assistant starts it and talks to it over standard input and output.
 
-Without --allow-writes, its tools only read. A credential for live data is used only if you name it: with --live, or with --profile and
-a profile in live mode.`
+Without --allow-writes, its tools only read. A credential for live data is used only if you name it: with --live, or with --profile and a profile in live mode.`
 
 func (a *App) mcp() *cobra.Command {
 	var live, writes bool
 	cmd := &cobra.Command{
-		Use: "mcp", GroupID: groupStart, Short: "Give an assistant tools to work with the platform (MCP server).", Long: mcpHelp, Args: cobra.NoArgs,
+		Use: "mcp", GroupID: groupStart, Short: "Give an assistant tools to work with the platform (MCP server).", Long: mcpHelp,
 		Example: "  holdfast mcp --profile acme-test --allow-writes",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()

@@ -18,8 +18,8 @@ var consolePages = map[string]string{
 func (a *App) open() *cobra.Command {
 	var show bool
 	cmd := &cobra.Command{
-		Use: "open [ID]", Short: "Open the console, or the page of an ID, in the browser.", Args: cobra.MaximumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
-		Long: "Open the page of a booking, customer, lead, quote, invoice, payment intent, refund, service, unit, package, holiday rule, webhook endpoint, event\n" +
+		Use: "open [ID]", Short: "Open the console, or the page of an ID, in the browser.", ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "Open the page of a booking, customer, lead, quote, invoice, payment intent, refund, service, unit, package, holiday rule, webhook endpoint, event " +
 			"or request in the console. Without a browser, or with --url, the address is printed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			page := ""

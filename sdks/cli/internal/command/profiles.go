@@ -15,11 +15,11 @@ func (a *App) profiles() *cobra.Command {
 	cmd := &cobra.Command{Use: "profiles", Short: "List, choose and remove profiles."}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "list", Short: "List the profiles.", Args: cobra.NoArgs,
+			Use: "list", Short: "List the profiles.",
 			RunE: func(*cobra.Command, []string) error { return a.listProfiles() },
 		},
 		&cobra.Command{
-			Use: "use NAME", Short: "Choose the profile that commands use.", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeProfiles,
+			Use: "use NAME", Short: "Choose the profile that commands use.", ValidArgsFunction: a.completeProfiles,
 			RunE: func(_ *cobra.Command, args []string) error {
 				folder, err := profile.Find()
 				if err != nil {
@@ -33,7 +33,7 @@ func (a *App) profiles() *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "remove NAME", Short: "Remove a profile and its credential.", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeProfiles,
+			Use: "remove NAME", Short: "Remove a profile and its credential.", ValidArgsFunction: a.completeProfiles,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				folder, err := profile.Find()
 				if err != nil {

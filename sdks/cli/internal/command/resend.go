@@ -18,8 +18,8 @@ func (a *App) resend() *cobra.Command {
 	var endpoint string
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "resend EVENT-ID", Short: "Send an event again, to a webhook endpoint or to a receiver on this machine.", Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
-		Long: "Send an event again. With --endpoint, the platform delivers the event to the endpoint now, like `holdfast events resend`.\n" +
+		Use: "resend EVENT-ID", Short: "Send an event again, to a webhook endpoint or to a receiver on this machine.", ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "Send an event again. With --endpoint, the platform delivers the event to the endpoint now, like `holdfast events resend`. " +
 			"With --forward-to, this command reads the event and POSTs it once, with the headers of a delivery.",
 		Example: "  holdfast resend evt_… --endpoint we_…\n  holdfast resend evt_… --forward-to http://localhost:3000/hooks",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -30,7 +30,7 @@ func summary(res operations.Resource) string {
 func (a *App) operation(res operations.Resource, op operations.Operation) *cobra.Command {
 	c := &call{app: a, op: op, name: res.Name + " " + op.Name}
 	cmd := &cobra.Command{
-		Use: op.Name, Short: op.Summary + ".", Long: c.help(), Args: cobra.ExactArgs(len(op.PathParams)), ValidArgsFunction: cobra.NoFileCompletions,
+		Use: op.Name, Short: op.Summary + ".", Long: c.help(), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}
 	for _, p := range op.PathParams {
@@ -79,8 +79,9 @@ func (c *call) flags(cmd *cobra.Command) {
 	if c.op.Kind == operations.Page {
 		f.BoolVar(&c.all, "all", false, "get all pages")
 	}
-	if c.op.List {
+	if c.op.List && c.op.Kind != operations.Stream {
 		f.StringSliceVar(&c.columns, "columns", nil, "`columns` of the table, separated by commas: properties such as id or customer.name")
+		_ = cmd.RegisterFlagCompletionFunc("columns", cobra.FixedCompletions(known(c.op), cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	}
 	if c.op.Kind == operations.Raw {
 		f.StringVarP(&c.file, "file", "f", "", "`file` to write to; - is standard output (default the name that the platform suggests)")

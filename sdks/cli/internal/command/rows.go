@@ -12,13 +12,8 @@ import (
 // rows writes the pages of a list one after the other.
 type rows struct {
 	call  *call
-	table *output.Table
 	begun bool // the head of the document is written
 	some  bool // a row is written
-}
-
-func (c *call) newRows() *rows {
-	return &rows{call: c, table: output.NewTable(c.app.Out, c.op.Columns, c.columns)}
 }
 
 // page writes a page: the whole response to a filter, otherwise its rows.
@@ -28,7 +23,7 @@ func (r *rows) page(ctx context.Context, response []byte, data []json.RawMessage
 	case c.jq != nil:
 		return c.jq.Write(ctx, c.app.Out, response)
 	case c.format == formatTable:
-		return r.table.Rows(data)
+		return c.table.rows(ctx, data)
 	case c.format == formatYAML:
 		return r.yaml(data)
 	}

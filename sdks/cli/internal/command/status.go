@@ -33,7 +33,7 @@ type statusDocument struct {
 func (a *App) status() *cobra.Command {
 	c := &call{app: a}
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show the credential, the address, the mode, the request limit, and whether the platform responds.", Args: cobra.NoArgs,
+		Use: "status", Short: "Show the credential, the address, the mode, the request limit, and whether the platform responds.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.check(); err != nil {
 				return err

@@ -92,7 +92,7 @@ var triggers = map[string][]step{
 func (a *App) trigger() *cobra.Command {
 	c := cardConfig{}
 	cmd := &cobra.Command{
-		Use: "trigger TYPE", Short: "Trigger a test mode event by creating real objects.", Args: cobra.ExactArgs(1),
+		Use: "trigger TYPE", Short: "Trigger a test mode event by creating real objects.",
 		Long: "Trigger a test mode event by creating real objects through the public API: " + strings.Join(operations.EventTypes, ", ") + ".\n\n" +
 			"Payments are confirmed with a test card at STRIPE_URL with the key STRIPE_PUBLISHABLE_KEY.",
 		ValidArgs: operations.EventTypes,

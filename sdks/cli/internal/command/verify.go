@@ -22,7 +22,7 @@ func (a *App) verify() *cobra.Command {
 	var secret, header, file string
 	var at int64
 	cmd := &cobra.Command{
-		Use: "verify", Short: "Verify a Service-Signature against the bytes of a file.", Args: cobra.NoArgs,
+		Use: "verify", Short: "Verify a Service-Signature against the bytes of a file.",
 		Example: "  holdfast verify --secret whsec_… --signature 't=…,v1=…' --file body.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			body, err := a.readAll(file)

@@ -35,6 +35,8 @@ type Operation struct {
 	Body        bool   // takes a body
 	MediaType   string // if Kind is Raw
 
+	Item string // schema of the rows in Objects, if List
+
 	Scopes       []string
 	Columns      []string // of a table, the most important ones first
 	PathParams   []Param

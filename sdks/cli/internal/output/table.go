@@ -125,7 +125,8 @@ func lookup(object map[string]json.RawMessage, path string) json.RawMessage {
 	return lookup(inner, rest)
 }
 
-// Scalar returns a value as text for people: an amount as 25.00 USD, and nothing for null. Lists and other objects are JSON.
+// Scalar returns a value as text for people: an amount as 25.00 USD, an object by its name, and nothing for null. Lists and other objects
+// are JSON.
 func Scalar(value json.RawMessage) string {
 	value = bytes.TrimSpace(value)
 	if len(value) == 0 || string(value) == "null" {
@@ -139,6 +140,12 @@ func Scalar(value json.RawMessage) string {
 	case '{':
 		if text, ok := amount(value); ok {
 			return text
+		}
+		var object struct {
+			Name string `json:"name"`
+		}
+		if json.Unmarshal(value, &object) == nil && object.Name != "" {
+			return object.Name
 		}
 	case '[':
 		var texts []string
