@@ -15,9 +15,21 @@ import (
 // version and commit are set by the linker, as in the Makefile.
 var version, commit string
 
-// Version describes the build: its version, its commit and its Go version. When the linker set no commit, the one that
-// `go build` recorded is used.
+// Build identifies the build of an executable.
+type Build struct {
+	Version string // such as 1.2.0; "dev" if the linker set none
+	Commit  string // "unknown" if neither the linker nor go build recorded one
+	Go      string // the Go version, such as go1.26.1
+}
+
+// Version describes the build: its version, its commit and its Go version.
 func Version() string {
+	b := CurrentBuild()
+	return fmt.Sprintf("%s (commit %s, %s)", b.Version, b.Commit, b.Go)
+}
+
+// CurrentBuild returns the build of this executable. When the linker set no commit, the one that `go build` recorded is used.
+func CurrentBuild() Build {
 	v, c := version, commit
 	if v == "" {
 		v = "dev"
@@ -31,7 +43,7 @@ func Version() string {
 	if c == "" {
 		c = "unknown"
 	}
-	return fmt.Sprintf("%s (commit %s, %s)", v, c, runtime.Version())
+	return Build{Version: v, Commit: c, Go: runtime.Version()}
 }
 
 // UsageError reports an invalid command line: the error, and the usage of the selected command.

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -35,7 +36,7 @@ type Settings struct {
 type Cluster struct {
 	Brokers []string       // host:port
 	Prefix  string         // before each topic's and group's name
-	TLS     *tls.Config    // nil: none
+	TLS     *tlsx.Client   // nil: none
 	SASL    sasl.Mechanism // nil: none
 }
 
@@ -45,7 +46,7 @@ func (s Settings) Cluster() (Cluster, error) {
 	files := tlsx.Files{CA: s.CAFile, Cert: s.ClientCertFile, Key: s.ClientKeyFile}
 	var err error
 	if s.TLS {
-		c.TLS, err = tlsx.Client("KAFKA_", files)
+		c.TLS, err = tlsx.NewClient("KAFKA_", files)
 	} else {
 		err = files.None("KAFKA_", "set KAFKA_TLS=true")
 	}
@@ -106,12 +107,18 @@ func (c Cluster) options(more ...kgo.Opt) []kgo.Opt {
 		kgo.RetryTimeout(retryTimeout), kgo.MetadataMinAge(metadataAge),
 	}
 	if c.TLS != nil {
-		opts = append(opts, kgo.DialTLSConfig(c.TLS.Clone()))
+		opts = append(opts, kgo.Dialer(c.dial)) // kgo.DialTLSConfig would keep the certificates of the start
 	}
 	if c.SASL != nil {
 		opts = append(opts, kgo.SASL(c.SASL))
 	}
 	return append(opts, more...)
+}
+
+// dial creates a connection with TLS. The broker's certificate must match the host of its address.
+func (c Cluster) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d := tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTimeout}, Config: c.TLS.Config()}
+	return d.DialContext(ctx, network, address)
 }
 
 // admin creates a client for individual requests. release closes its connections.

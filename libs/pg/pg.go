@@ -14,6 +14,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -87,10 +88,11 @@ type Options struct {
 
 // DB is a pool of connections in one role.
 type DB struct {
-	pool   *pgxpool.Pool
-	wait   time.Duration // for a free connection; 0 waits indefinitely
-	scope  string        // the first statement of a caller's transaction, with the values of scopeOf
-	system string        // the first statement of a transaction without a caller; "" for none
+	pool    *pgxpool.Pool
+	wait    time.Duration // for a free connection; 0 waits indefinitely
+	waiting atomic.Int64  // calls of acquire that have no connection yet
+	scope   string        // the first statement of a caller's transaction, with the values of scopeOf
+	system  string        // the first statement of a transaction without a caller; "" for none
 }
 
 // Open creates a pool and pings the server.
@@ -154,7 +156,9 @@ func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 		limited, cancel = context.WithTimeout(ctx, db.wait)
 	}
 	defer cancel()
+	db.waiting.Add(1)
 	conn, err := db.pool.Acquire(limited)
+	db.waiting.Add(-1)
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
 		err = errNoConnection
 	}

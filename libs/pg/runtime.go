@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"holdfast.dev/libs/secret"
 )
 
@@ -14,9 +16,11 @@ import (
 type Runtime interface {
 	OnStop(name string, stop func(ctx context.Context) error)
 	Ready(name string, run func(ctx context.Context) error)
+	Register(metrics prometheus.Collector)
 }
 
-// OpenManaged opens a traced pool and closes it when the process stops. The process is ready only while the pool's server responds.
+// OpenManaged opens a traced pool, registers its metrics, and closes it when the process stops. The process is ready only while the pool's
+// server responds.
 // If the URL's file changes, the pool switches to the new URL. An unreachable server is not an error, because it may recover. A rejected login,
 // a missing database, a standby, or an owner that cannot see all rows is an error.
 func OpenManaged(ctx context.Context, rt Runtime, name string, url secret.Setting, opt Options) (*DB, error) {
@@ -38,6 +42,7 @@ func OpenManaged(ctx context.Context, rt Runtime, name string, url secret.Settin
 	}
 	rt.OnStop(name, func(context.Context) error { db.Close(); return nil })
 	rt.Ready(name, db.Ping)
+	rt.Register(newPoolMetrics(db, opt))
 	return db, nil
 }
 

@@ -6,17 +6,24 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 	"holdfast.dev/libs/secret"
 )
 
 // process is a Runtime that records what was registered.
-type process struct{ stops, checks []func(context.Context) error }
+type process struct {
+	stops, checks []func(context.Context) error
+	metrics       []prometheus.Collector
+}
 
 func (p *process) OnStop(_ string, stop func(context.Context) error) { p.stops = append(p.stops, stop) }
 
 func (p *process) Ready(_ string, run func(context.Context) error) { p.checks = append(p.checks, run) }
+
+func (p *process) Register(c prometheus.Collector) { p.metrics = append(p.metrics, c) }
 
 // A process can start before its database, and becomes ready when the database responds. A wrong login is an error immediately.
 func TestOpenManagedWaitsForAnUnreachableServer(t *testing.T) {

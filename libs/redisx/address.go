@@ -45,24 +45,25 @@ var (
 	errSentinel = errors.New("REDIS_SENTINEL_USERNAME or REDIS_SENTINEL_PASSWORD is set, but the URL has no master_name")
 )
 
-// parse parses the URL and reads the files in access.
-func parse(u *url.URL, access Access) (*redis.UniversalOptions, error) {
+// parse parses the URL and reads the files in access. The client of TLS is nil for connections without TLS.
+func parse(u *url.URL, access Access) (*redis.UniversalOptions, *tlsx.Client, error) {
 	files := tlsx.Files{CA: access.CAFile, Cert: access.ClientCertFile, Key: access.ClientKeyFile}
 	o := &redis.UniversalOptions{SentinelUsername: access.SentinelUsername, SentinelPassword: access.SentinelPassword}
+	var secure *tlsx.Client
 	var err error
 	switch u.Scheme {
 	case "redis":
 		err = files.None("REDIS_", "REDIS_URL must begin with rediss://")
 	case "rediss":
-		o.TLSConfig, err = tlsx.Client("REDIS_", files)
+		secure, err = tlsx.NewClient("REDIS_", files)
 	default:
 		err = errScheme
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if u.Hostname() == "" {
-		return nil, errHost
+		return nil, nil, errHost
 	}
 	port := u.Port()
 	if port == "" {
@@ -73,10 +74,10 @@ func parse(u *url.URL, access Access) (*redis.UniversalOptions, error) {
 	o.Password, _ = u.User.Password()
 	if db := strings.TrimPrefix(u.Path, "/"); db != "" {
 		if o.DB, err = strconv.Atoi(db); err != nil || o.DB < 0 {
-			return nil, errDB
+			return nil, nil, errDB
 		}
 	}
-	return o, kind(o, u.Query())
+	return o, secure, kind(o, u.Query())
 }
 
 // kind applies the URL's query.
@@ -122,13 +123,13 @@ type dialFunc = func(ctx context.Context, network, address string) (net.Conn, er
 
 // overTLS adds TLS to the connections of dial. Nodes of a Cluster and masters behind Sentinels often announce an IP address, which
 // certificates rarely contain. In this case the certificate must be valid for the URL's host.
-func overTLS(base *tls.Config, host string, dial dialFunc) dialFunc {
+func overTLS(client *tlsx.Client, host string, dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		cfg := base.Clone()
+		cfg := client.Config()
 		if cfg.ServerName, _, err = net.SplitHostPort(address); err != nil {
 			_ = conn.Close()
 			return nil, err

@@ -46,7 +46,7 @@ func Open(address string, options ...Options) (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redis address: %w", redact(err))
 	}
-	o, err := parse(u, opt.Access)
+	o, secure, err := parse(u, opt.Access)
 	if err != nil {
 		return nil, fmt.Errorf("redis address %s: %w", u.Redacted(), err)
 	}
@@ -54,8 +54,8 @@ func Open(address string, options ...Options) (redis.UniversalClient, error) {
 		opt.Dial = (&net.Dialer{Timeout: opt.Timeout, KeepAlive: keepAlive}).DialContext
 	}
 	o.Dialer = opt.Dial
-	if u.Scheme == "rediss" {
-		o.Dialer = overTLS(o.TLSConfig, u.Hostname(), opt.Dial)
+	if secure != nil {
+		o.Dialer = overTLS(secure, u.Hostname(), opt.Dial)
 	}
 	if err := follow(o, u, opt.Login); err != nil {
 		return nil, err

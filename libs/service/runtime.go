@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"holdfast.dev/libs/command"
 	"holdfast.dev/libs/obs"
 )
 
@@ -60,9 +61,12 @@ func newRuntime(name string, log *slog.Logger, common Common) *Runtime {
 	rt.restarts = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "worker_restarts_total", Help: "Background worker failures followed by a restart.",
 	}, []string{"worker"})
-	rt.Metrics.MustRegister(rt.restarts)
+	rt.Metrics.MustRegister(rt.restarts, buildInfo(command.CurrentBuild()))
 	return rt
 }
+
+// Register adds metrics to GET /metrics. It panics if metrics with the same name and labels are registered.
+func (rt *Runtime) Register(metrics prometheus.Collector) { rt.Metrics.MustRegister(metrics) }
 
 // OnStop registers a part that only needs to be stopped, such as a pool of connections.
 func (rt *Runtime) OnStop(name string, stop func(ctx context.Context) error) {

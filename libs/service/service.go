@@ -105,6 +105,7 @@ func serve(ctx context.Context, app App, stdout io.Writer) (err error) {
 	if err := rt.trace(ctx); err != nil {
 		return err
 	}
+	rt.Register(newCertificates(&common, app.Config))
 	rt.serveMetrics()                                            //nolint:contextcheck // as above
 	if err := rt.watchSecrets(&common, app.Config); err != nil { //nolint:contextcheck // as above
 		return err

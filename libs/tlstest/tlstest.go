@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Authority signs certificates that are valid for an hour.
+// Authority signs certificates that expire with its own.
 type Authority struct {
 	CAFile string // its own certificate, in PEM
 	dir    string
@@ -25,14 +25,20 @@ type Authority struct {
 	key    *ecdsa.PrivateKey
 }
 
-// New creates an authority. Its files are deleted at the end of the test.
+// New creates an authority that expires in an hour. Its files are deleted at the end of the test.
 func New(t testing.TB) *Authority {
+	t.Helper()
+	return NewFor(t, time.Hour)
+}
+
+// NewFor is New for an authority that expires after the given time, which can be negative.
+func NewFor(t testing.TB, valid time.Duration) *Authority {
 	t.Helper()
 	a := &Authority{dir: t.TempDir()}
 	a.key = newKey(t)
 	a.cert = &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a test's authority"},
-		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
+		NotBefore: time.Now().Add(min(valid, 0) - time.Minute), NotAfter: time.Now().Add(valid),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der := a.sign(t, a.cert, a.key)
@@ -43,6 +49,9 @@ func New(t testing.TB) *Authority {
 	a.CAFile = a.write(t, "ca.pem", "CERTIFICATE", der)
 	return a
 }
+
+// Expires returns when the authority and its certificates expire.
+func (a *Authority) Expires() time.Time { return a.cert.NotAfter }
 
 // Leaf returns the files of a certificate and its key for 127.0.0.1, localhost and the given name. Servers and clients can use
 // them.
