@@ -64,7 +64,7 @@ func (a *PlatformAPI) Mount(e *gin.Engine) error {
 		"unverifyApp": {Handle: a.verifyApp(false), Exists: a.appExists},
 
 		"listUsage":          {Handle: a.listUsage},
-		"listTenantUsage":    {Handle: a.listTenantUsage, Exists: a.tenantExists},
+		"listTenantUsage":    {Handle: a.listTenantUsage, Exists: a.usedByTenant},
 		"listBackgroundWork": {Handle: a.listBackgroundWork, Exists: a.tenantExists},
 	})
 }
@@ -117,13 +117,17 @@ func (a *PlatformAPI) tenant(ctx context.Context, text string) (domain.Tenant, e
 	return a.App.Tenant(ctx, id.String())
 }
 
-// write runs a use case in the transaction that stores its response, publishes the invalidations if they concern a tenant, and
-// responds. A request that repeats an Idempotency-Key receives the stored response.
+// write runs a use case about a tenant in the transaction that stores its response, publishes the invalidations, and responds. A request
+// that repeats an Idempotency-Key receives the stored response. The tenant is zero if the use case creates it. The response is stored
+// under the ID of the tenant, whatever it describes, so that the erasure of the tenant finds it.
 func (a *PlatformAPI) write(c *gin.Context, status int, tenant ids.Tenant, verb func(ctx context.Context, tx pg.Tx) (rest.Response, error)) error {
 	ctx := c.Request.Context()
 	res, err := idemstore.Run(ctx, a.Idempotency, verb, func(_ context.Context, v rest.Response) (idem.Response, error) {
 		body, err := contract.Encode(v.Body)
 		out := idem.Response{Status: status, Resource: v.ID, Body: body}
+		if !tenant.IsZero() {
+			out.Resource = tenant.String()
+		}
 		if v.Version > 0 {
 			out.ETag = httpx.ETag(v.Version)
 		}

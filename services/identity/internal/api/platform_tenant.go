@@ -159,7 +159,7 @@ func (a *PlatformAPI) inviteOwner(c *gin.Context) error {
 	in := app.Invitation{
 		Tenant: id, Email: body.Email, Name: body.Name, Role: string(domain.Owner), FirstOwner: !caller.FromContext(c.Request.Context()).Has(manageOwners),
 	}
-	return a.write(c, http.StatusCreated, ids.Tenant{}, func(ctx context.Context, tx pg.Tx) (rest.Response, error) {
+	return a.write(c, http.StatusCreated, id, func(ctx context.Context, tx pg.Tx) (rest.Response, error) {
 		o, token, err := a.App.InviteOperatorAs(ctx, tx, platformOrigin(ctx), in)
 		if errors.Is(err, domain.ErrOwnerPresent) {
 			return rest.Response{}, httpx.MissingScope(manageOwners)

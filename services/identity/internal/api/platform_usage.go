@@ -27,8 +27,11 @@ const csvUsage = 1000
 
 func (a *PlatformAPI) listTenantUsage(c *gin.Context) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
-	t, err := a.tenant(ctx, c.Param("id"))
+	id, err := tenantID(c.Param("id"))
 	if err != nil {
+		return err
+	}
+	if err := a.App.TenantKnown(ctx, id); err != nil {
 		return err
 	}
 	from, to, err := domain.ParseUsageDays(q.String("from"), q.String("to"))
@@ -39,7 +42,7 @@ func (a *PlatformAPI) listTenantUsage(c *gin.Context) error {
 	if mode := q.String("mode"); mode != "" {
 		livemode = new(mode == string(caller.Live))
 	}
-	list, through, err := a.App.TenantUsage(ctx, t.ID, from, to, livemode)
+	list, through, err := a.App.TenantUsage(ctx, id, from, to, livemode)
 	if err != nil {
 		return err
 	}
@@ -51,6 +54,15 @@ func (a *PlatformAPI) listTenantUsage(c *gin.Context) error {
 		})
 	}
 	return rest.Object(c, view.TenantUsage(list, through))
+}
+
+// usedByTenant returns the 404 for a tenant of the path that does not exist and never did. Usage outlives its tenant.
+func (a *PlatformAPI) usedByTenant(ctx context.Context, text string) error {
+	id, err := tenantID(text)
+	if err != nil {
+		return err
+	}
+	return a.App.TenantKnown(ctx, id)
 }
 
 func (a *PlatformAPI) listUsage(c *gin.Context) error {

@@ -290,3 +290,14 @@ func (a *App) ErasureOf(ctx context.Context, tenant ids.Tenant) (out view.Erasur
 	})
 	return out, err
 }
+
+// TenantKnown returns domain.ErrTenantNotFound unless the tenant exists or is erased.
+func (a *App) TenantKnown(ctx context.Context, tenant ids.Tenant) error {
+	return a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		_, err := store.Erasure(ctx, tx, tenant)
+		if errors.Is(err, domain.ErrErasureNotFound) {
+			_, err = store.FindTenant(ctx, tx, tenant.String())
+		}
+		return err
+	})
+}

@@ -111,7 +111,8 @@ func ReleaseApps(ctx context.Context, tx pg.Tx, tenant ids.Tenant) error {
 	return err
 }
 
-// DeletePlatformResponses deletes the stored responses of the platform API about a tenant. The caller is the owner of these responses.
+// DeletePlatformResponses deletes the stored responses of the platform API about a tenant, its owners, keys and apps. The caller is the
+// owner of these responses.
 func DeletePlatformResponses(ctx context.Context, tx pg.Tx, about ids.Tenant) error {
 	_, err := tx.Exec(ctx, `delete from idempotency_keys where tenant_id = @tenant and livemode = @live and resource_id = @about`,
 		pg.Args{"about": about.String()})

@@ -32,5 +32,5 @@ func TestErasure(t *testing.T) {
 		if _, err := conn.Exec(t.Context(), linked, tenant, mode == caller.Live); err != nil {
 			t.Fatal(err)
 		}
-	})
+	}, "usage_days")
 }

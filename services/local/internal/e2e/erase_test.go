@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,7 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/pgtest"
 	"holdfast.dev/proto"
 )
 
@@ -35,28 +36,68 @@ func topics() (names []string) {
 	return names
 }
 
-// forms returns the id of a tenant as it can be in a row: as a uuid, as text, and as bytes.
-func (a account) forms(t *testing.T) []string {
-	t.Helper()
-	u := a.uuid(t)
-	raw := hex.EncodeToString(u[:])
-	dashed := fmt.Sprintf("%s-%s-%s-%s-%s", raw[:8], raw[8:12], raw[12:16], raw[16:20], raw[20:])
-	return []string{a.id, dashed, raw, hex.EncodeToString([]byte(a.id)), hex.EncodeToString([]byte(dashed))}
-}
+// retainedTable is the table whose rows outlive a tenant. They contain its id and numbers.
+const retainedTable = "usage_days"
 
-// remains returns the tables of all databases with a row that contains the id of the tenant, except the marks of erasures.
-func (a account) remains(t *testing.T) (found []string) {
+// remains returns the tables of all databases of the platform with a row that contains one of the texts, except the marks of erasures and
+// the usage.
+func (p *platform) remains(t *testing.T, texts ...string) (found []string) {
 	t.Helper()
-	for _, service := range stores() {
-		conn := a.p.database(t, service)
-		for _, table := range rows(t, conn, `select oid::regclass::text from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace and relname <> 'tenant_erasures'`) {
-			n := rows(t, conn, `select count(*)::text from only `+table+` r where exists (select from unnest($1::text[]) w where position(w in lower(r::text)) > 0)`, a.forms(t))
-			if n[0] != "0" {
-				found = append(found, service+"."+table+": "+n[0])
+	for _, name := range rows(t, p.database(t, "identity"), `select datname from pg_database where datname like 'holdfast\_%' order by 1`) {
+		for _, table := range pgtest.Find(t, p.database(t, strings.TrimPrefix(name, "holdfast_")), texts...) {
+			if !strings.HasPrefix(table, "tenant_erasures: ") && !strings.HasPrefix(table, retainedTable+": ") {
+				found = append(found, name+"."+table)
 			}
 		}
 	}
 	return found
+}
+
+// remains returns the tables of all databases with a row that contains the id of the tenant.
+func (a account) remains(t *testing.T) []string {
+	t.Helper()
+	id, err := ids.Parse[ids.TenantPrefix](a.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.p.remains(t, pgtest.Forms(id)...)
+}
+
+// personal are values that occur nowhere else: those of a tenant's customers, leads and owners, and its own name.
+type personal map[string]string
+
+func newPersonal() personal {
+	v := personal{}
+	for _, name := range []string{
+		"customer", "surname", "company", "lead", "message", "owner", "tenant", "booking", "feed", "key", "title",
+	} {
+		v[name] = name + strings.ReplaceAll(unique("p"), "-", "")
+	}
+	for _, name := range []string{"customer", "lead", "owner"} {
+		v[name+" address"] = v[name] + "@example.com"
+	}
+	return v
+}
+
+// text replaces {name} by the value.
+func (v personal) text(s string) string {
+	for name, value := range v {
+		s = strings.ReplaceAll(s, "{"+name+"}", value)
+	}
+	return s
+}
+
+// nothing checks that no database contains the id of the tenant or one of its values.
+func (a account) nothing(t *testing.T, values personal, how string) {
+	t.Helper()
+	if found := a.remains(t); len(found) != 0 {
+		t.Errorf("%s: %q", how, found)
+	}
+	for what, value := range values {
+		if found := a.p.remains(t, value); len(found) != 0 {
+			t.Errorf("%s: %s %q in %q", how, what, value, found)
+		}
+	}
 }
 
 // cached checks that each key of Redis with the tenant's id expires within a day.
@@ -82,21 +123,31 @@ func (a account) erased(t *testing.T, identity *pgx.Conn) bool {
 	return len(rows(t, identity, `select tenant_id::text from tenant_erasures where tenant_id = $1 and erased_at is not null`, a.uuid(t))) == 1
 }
 
-// fill adds data to every service, in both modes, and returns the id of a customer and the address of a calendar.
-func (m merchant) fill(t *testing.T) (customer, calendar string) {
+// fill adds data to every service, in both modes, and returns the id of a customer, the address of a calendar, and the personal values
+// of the data.
+func (m merchant) fill(t *testing.T) (customer, calendar string, v personal) {
 	t.Helper()
-	customer = m.insist(t, http.MethodPost, "/customers", newCustomer().body, unique("customer"), http.StatusCreated).id(t)
+	v = newPersonal()
+	v["slug"] = m.slug
+	person := v.text(`{"first_name":"{customer}","last_name":"{surname}","email":"{customer address}","company":"{company}"}`)
+	customer = m.insist(t, http.MethodPost, "/customers", person, unique("customer"), http.StatusCreated).id(t)
+	booking := m.insist(t, http.MethodPost, "/bookings", fmt.Sprintf(v.text(`{"event_date":"2034-01-02","customer_id":%q,"notes":"{booking}"}`), customer),
+		unique("booking"), http.StatusCreated).id(t)
+	m.insist(t, http.MethodPatch, "/bookings/"+booking, v.text(`{"notes":"{booking} again"}`), unique("change"), http.StatusOK)
 	created, _ := deposit(t, m.client)
 	m.confirm(t, created, "pm_card_visa")
 	await(t, "the payment has arrived", func() bool { return read[intent](t, m.client, "/payment-intents/"+created.ID).Status == "succeeded" })
-	m.insist(t, http.MethodPost, "/leads", `{"first_name":"Grace","email":"grace@example.com","source":"website"}`, unique("lead"), http.StatusCreated)
+	m.insist(t, http.MethodPost, "/leads", v.text(`{"first_name":"{lead}","email":"{lead address}","source":"website","message":"{message}"}`), unique("lead"), http.StatusCreated)
+	m.insist(t, http.MethodPost, "/quotes", fmt.Sprintf(v.text(`{"customer_id":%q,"event_date":"2034-01-02","notes":"{title}",`+
+		`"line_items":[{"description":"{title}","quantity":1,"unit_amount":{"amount":100,"currency":"USD"}}]}`), customer), unique("quote"), http.StatusCreated)
 	var feed struct{ URL string }
-	m.want(t, http.StatusCreated, http.MethodPost, "/calendar-feeds", `{"name":"all"}`).decode(t, &feed)
+	m.want(t, http.StatusCreated, http.MethodPost, "/calendar-feeds", v.text(`{"name":"{feed}"}`)).decode(t, &feed)
 	var key struct{ Secret string }
-	shared.identity(t, &key, "key", "create", "--tenant", m.tenant, "--mode", "live", "--scopes", "all", "--json")
-	shared.with(t, key.Secret).insist(t, http.MethodPost, "/customers", newCustomer().body, unique("customer"), http.StatusCreated)
-	shared.identity(t, nil, "operator", "invite", unique("owner")+"@example.com", "--tenant", m.tenant, "--name", "Olive", "--role", "owner", "--json")
-	return customer, feed.URL
+	shared.identity(t, nil, "tenant", "update", m.slug, "--name", v["tenant"], "--json")
+	shared.identity(t, &key, "key", "create", "--tenant", m.tenant, "--mode", "live", "--name", v["key"], "--scopes", "all", "--json")
+	shared.with(t, key.Secret).insist(t, http.MethodPost, "/customers", person, unique("customer"), http.StatusCreated)
+	shared.identity(t, nil, "operator", "invite", v["owner address"], "--tenant", m.tenant, "--name", v["owner"], "--role", "owner", "--json")
+	return customer, feed.URL, v
 }
 
 // TestAClosedTenantIsErased closes a tenant with data in every service, reads its data, and then erases it while each service is killed.
@@ -107,8 +158,8 @@ func TestAClosedTenantIsErased(t *testing.T) {
 	m, neighbor := newMerchant(t, "USD"), newMerchant(t, "USD")
 	a := account{p, m.tenant, m.client}
 	r := a.receive(t, `["*"]`, nil)
-	customer, calendar := m.fill(t)
-	retained, _ := neighbor.fill(t)
+	customer, calendar, values := m.fill(t)
+	retained, _, _ := neighbor.fill(t)
 	await(t, "webhooks arrive", func() bool { return len(r.all(t)) > 3 })
 	await(t, "requests are logged", func() bool { return len(a.list(t, "/request-logs?method=POST&limit=100")) > 3 })
 	replayed := unique("replay")
@@ -151,6 +202,11 @@ func TestAClosedTenantIsErased(t *testing.T) {
 	if len(a.remains(t)) < 30 {
 		t.Fatalf("the tenant has data only in %q", a.remains(t))
 	}
+	for what, value := range values {
+		if len(p.remains(t, value)) == 0 {
+			t.Errorf("the test writes no %s", what)
+		}
+	}
 
 	identity := p.database(t, "identity")
 	execute(t, identity, `update tenants set erase_at = now() where tenant_id = $1`, a.uuid(t))
@@ -162,18 +218,14 @@ func TestAClosedTenantIsErased(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 	}
 	patient(t, "the tenant is erased", func() bool { return a.erased(t, identity) })
-	if left := a.remains(t); len(left) != 0 {
-		t.Errorf("left: %q", left)
-	}
+	a.nothing(t, values, "left")
 	for topic, messages := range late {
 		p.produce(t, topic, messages...)
 	}
 	next := neighbor.insist(t, http.MethodPost, "/customers", newCustomer().body, unique("customer"), http.StatusCreated).id(t)
 	await(t, "later events have arrived", func() bool { return len(neighbor.list(t, "/events?object_id="+next)) == 1 })
 	time.Sleep(2 * time.Second) // as the other consumers would take
-	if left := a.remains(t); len(left) != 0 {
-		t.Errorf("brought back: %q", left)
-	}
+	a.nothing(t, values, "brought back")
 	a.cached(t)
 	await(t, "the credential is unknown", func() bool {
 		got := a.do(t, http.MethodGet, "/me", "", "")
