@@ -169,6 +169,27 @@ func TestAssistantsAreChallenged(t *testing.T) {
 	}
 }
 
+// The metadata that a challenge names are those of the URL that the client used, with its slash: RFC 9728, section 3.3.
+func TestTheChallengeNamesItsResource(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.identity.pages = func(out http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(out, r.URL.Path) }
+	g := w.start(t)
+	for _, path := range []string{"/mcp", "/mcp/"} {
+		a, err := g.raw("POST", path, listTools, both)
+		if err != nil {
+			t.Fatal(err)
+		}
+		metadata := "/.well-known/oauth-protected-resource" + path
+		if got := a.Header.Get("WWW-Authenticate"); got != `Bearer resource_metadata="https://booking.test`+metadata+`"` {
+			t.Errorf("%s: %q", path, got)
+		}
+		if a, err := g.raw("GET", metadata, ""); err != nil || a.StatusCode != 200 || a.body != metadata {
+			t.Errorf("%s: %+v, %v", metadata, a, err)
+		}
+	}
+}
+
 // A client of a later version of the protocol can ask for a stream of changes. There are none, so the response ends immediately instead of
 // holding a place of the tenant.
 func TestAssistantsOpenNoStreams(t *testing.T) {

@@ -34,6 +34,7 @@ var oauthPaths = map[string][]string{
 	"/.well-known/oauth-protected-resource":        {http.MethodGet},
 	"/.well-known/oauth-protected-resource/api/v1": {http.MethodGet},
 	"/.well-known/oauth-protected-resource/mcp":    {http.MethodGet},
+	"/.well-known/oauth-protected-resource/mcp/":   {http.MethodGet},
 }
 
 // consolePaths are the pages of the operators' area, which the console serves.

@@ -65,15 +65,16 @@ func (s *Server) checkOrigin(c *gin.Context) error {
 	return domain.ErrOrigin
 }
 
-// challenge tells the client of an endpoint that rejects its credential where to get another one: RFC 9728, section 5.1.
+// challenge tells the client of an endpoint that rejects its credential where to get another one: RFC 9728, section 5.1. The metadata are
+// those of the path that the client used, because it rejects those of another one.
 func (s *Server) challenge(h httpx.Handler) httpx.Handler {
-	metadata := `Bearer resource_metadata="` + s.base() + `/.well-known/oauth-protected-resource` + mcpPath + `"`
 	return func(c *gin.Context) error {
 		err := h(c)
 		if err == nil {
 			return nil
 		}
 		e := apperr.As(err)
+		metadata := `Bearer resource_metadata="` + s.base() + `/.well-known/oauth-protected-resource` + c.FullPath() + `"`
 		switch {
 		case e.Kind != apperr.Unauthenticated:
 			return err

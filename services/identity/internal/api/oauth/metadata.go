@@ -30,7 +30,7 @@ func (s *Server) serverMetadata(c *gin.Context) error {
 	})
 }
 
-// resourceMetadata returns a handler for the metadata of a resource that the tokens are for: RFC 9728.
+// resourceMetadata returns a handler for the metadata of the resource at a path below the public URL: RFC 9728.
 func (s *Server) resourceMetadata(path, docs string) httpx.Handler {
 	return func(c *gin.Context) error {
 		return s.document(c, map[string]any{

@@ -378,11 +378,12 @@ func TestResources(t *testing.T) {
 	w.post("/oauth/par", two).is(t, 201, "")
 }
 
-// TestResourceMetadata checks the metadata that lead a client from a 401 to the registration: RFC 9728 and RFC 8414.
+// TestResourceMetadata checks that each document of metadata names the resource from which its URL was derived (RFC 9728, sections 3.1 and
+// 3.3), and that it leads a client from a 401 to the registration (RFC 8414).
 func TestResourceMetadata(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for path, resource := range map[string]string{"": "/api/v1", "/api/v1": "/api/v1", "/mcp": "/mcp"} {
+	for _, path := range []string{"", "/api/v1", "/mcp", "/mcp/"} {
 		var m struct {
 			Resource string   `json:"resource"`
 			Servers  []string `json:"authorization_servers"`
@@ -391,8 +392,11 @@ func TestResourceMetadata(t *testing.T) {
 		if err := json.Unmarshal([]byte(w.browser().get("/.well-known/oauth-protected-resource"+path).body), &m); err != nil {
 			t.Fatal(err)
 		}
-		if m.Resource != w.server.URL+resource || !slices.Equal(m.Servers, []string{w.server.URL}) || !slices.Equal(m.Scopes, proto.Scopes) {
-			t.Errorf("%s: %+v", path, m)
+		if m.Resource != w.server.URL+path || !slices.Equal(m.Servers, []string{w.server.URL}) || !slices.Equal(m.Scopes, proto.Scopes) {
+			t.Errorf("%q: %+v", path, m)
+		}
+		if pushed := w.post("/oauth/par", w.request("resource", m.Resource)); pushed.Status != 201 {
+			t.Errorf("%q: the resource is not accepted: %d", path, pushed.Status)
 		}
 	}
 	if body := w.browser().get("/.well-known/oauth-authorization-server").body; !strings.Contains(body, `"registration_endpoint":"`+w.server.URL+`/oauth/register"`) {

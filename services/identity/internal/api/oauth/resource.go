@@ -15,6 +15,10 @@ const (
 	mcpPath = "/mcp"
 )
 
+// resources are the paths below the public URL that clients use as a resource, with their documentation. The path of the metadata is derived
+// from the path of the resource, and a client rejects metadata of another one, even if only a slash differs: RFC 9728, section 3.3.
+var resources = map[string]string{"": "/docs", apiPath: "/docs", mcpPath: "/docs/assistants", mcpPath + "/": "/docs/assistants"}
+
 var wrongTarget = &fosite.RFC6749Error{ErrorField: "invalid_target", CodeField: http.StatusBadRequest}
 
 // checkResources returns invalid_target unless each value of the parameter resource names the resource server: RFC 8707, section 2.

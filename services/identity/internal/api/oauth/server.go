@@ -75,9 +75,9 @@ func (s *Server) Mount(e *gin.Engine, internal func(h httpx.Handler, peers ...st
 	api(http.MethodPost, "/oauth/register", s.register)
 	api(http.MethodPost, "/internal/v1/oauth/introspect", s.introspect)
 	api(http.MethodGet, "/.well-known/oauth-authorization-server", s.serverMetadata)
-	api(http.MethodGet, "/.well-known/oauth-protected-resource", s.resourceMetadata(apiPath, "/docs"))
-	api(http.MethodGet, "/.well-known/oauth-protected-resource"+apiPath, s.resourceMetadata(apiPath, "/docs"))
-	api(http.MethodGet, "/.well-known/oauth-protected-resource"+mcpPath, s.resourceMetadata(mcpPath, "/docs/assistants"))
+	for path, docs := range resources {
+		api(http.MethodGet, "/.well-known/oauth-protected-resource"+path, s.resourceMetadata(path, docs))
+	}
 	api(http.MethodGet, "/oauth/style.css", style)
 	page("/oauth/authorize", s.authorize, http.MethodGet, http.MethodPost)
 	page("/oauth/sign-in", s.signIn, http.MethodGet, http.MethodPost)
