@@ -122,6 +122,83 @@ func TestHeadersOfATenantsLimit(t *testing.T) {
 	}
 }
 
+// grantsOf returns access tokens of n grants of the tenant of a key.
+func (f *fakeIdentity) grantsOf(key string, n int) (tokens []string) {
+	p := f.change(key, nil)
+	for range n {
+		token := f.newToken(time.Now().Add(time.Hour))
+		f.change(token, func(o *internalapi.Principal) { o.TenantID, o.Limits = p.TenantID, p.Limits })
+		tokens = append(tokens, token)
+	}
+	return tokens
+}
+
+// TestAppsTakeHalfOfATenant sends more than a tenant's limit with many grants through three gateways: half of the limit passes, and the
+// tenant's own keys get the other half. The keys alone can use the whole limit.
+func TestAppsTakeHalfOfATenant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var gates []*gateway
+	for range 3 {
+		gates = append(gates, w.start(t, func(c *Config) { c.TenantRateLimit = 100 }))
+	}
+	keys := w.identity.keysOf(5)
+	tokens := w.identity.grantsOf(keys[0], 20)
+	if passed, refused := sendAll(t, gates, tokens, 300); passed != 50 || refused != 250 {
+		t.Errorf("apps: %d passed, %d refused", passed, refused)
+	}
+	if passed, refused := sendAll(t, gates, keys, 100); passed != 50 || refused != 50 {
+		t.Errorf("keys: %d passed, %d refused", passed, refused)
+	}
+	other := w.identity.keysOf(5)
+	if passed, _ := sendAll(t, gates, other, 60); passed != 60 {
+		t.Errorf("the keys of another tenant: %d passed", passed)
+	}
+	if passed, refused := sendAll(t, gates, w.identity.grantsOf(other[0], 5), 100); passed != 40 || refused != 60 {
+		t.Errorf("apps after the keys: %d passed, %d refused", passed, refused)
+	}
+}
+
+// The headers of a rejected app name the limit of apps, and the other ones describe the grant. Without Redis, the gateway continues the
+// window from its last state.
+func TestHeadersOfTheLimitOfApps(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cable, url := newCable(t)
+	g := w.start(t, func(c *Config) { c.RedisURL, c.RateLimit, c.TenantRateLimit = secret.New(url), 10, 8 })
+	key := w.identity.newKey()
+	tokens := w.identity.grantsOf(key, 2)
+	for i := range 4 {
+		a := g.send(t, "GET", oneCu, "", bearer(tokens[i%2]))
+		if a.StatusCode != 200 || a.Header.Get("RateLimit-Policy") != `"default";q=10;w=60` || a.Header.Get("RateLimit-Remaining") != strconv.Itoa(9-i/2) {
+			t.Errorf("request %d: %s %v", i+1, a.Status, a.Header)
+		}
+	}
+	for _, down := range []bool{false, true} {
+		cable.set(down, false)
+		a := g.send(t, "GET", oneCu, "", bearer(tokens[0]))
+		want(t, a, 429, "rate_limited")
+		seconds, ok := strings.CutPrefix(a.Header.Get("RateLimit"), `"apps";r=0;t=`)
+		if n, err := strconv.Atoi(seconds); !ok || err != nil || n < 1 || n > 60 {
+			t.Errorf("RateLimit %q", a.Header.Get("RateLimit"))
+		}
+		if after, err := strconv.Atoi(a.Header.Get("Retry-After")); err != nil || after < 1 || after > 61 {
+			t.Errorf("Retry-After %q", a.Header.Get("Retry-After"))
+		}
+		if a.Header.Get("RateLimit-Limit") != "10" || a.Header.Get("RateLimit-Policy") != `"default";q=10;w=60, "apps";q=4;w=60` ||
+			!strings.Contains(a.body, "The apps of the tenant") || !strings.Contains(lastLine(g), `"limit":"apps"`) {
+			t.Errorf("%v, body %s, log %s", a.Header, a.body, lastLine(g))
+		}
+		if down {
+			want(t, g.send(t, "GET", oneCu, "", bearer(key)), 200, "")
+		}
+	}
+	metrics := g.server.Pipeline.Metrics
+	if count(metrics.Apps) != 2 || count(metrics.Tenants) != 0 || count(metrics.Limited) != count(metrics.Apps) {
+		t.Errorf("metered %v of apps, %v of tenants, %v in all", count(metrics.Apps), count(metrics.Tenants), count(metrics.Limited))
+	}
+}
+
 // mostChecked returns about how many requests of a full window a gateway asks Redis since a time: five in 0.1 s, and those on their way
 // when the window became full.
 func mostChecked(begin time.Time) int {

@@ -65,9 +65,9 @@ func (s *Server) limitRate(c *gin.Context) error {
 		return nil
 	}
 	s.Pipeline.Metrics.Limited.Inc()
-	if verdict.ByTenant() {
-		s.Pipeline.Metrics.Tenants.Inc()
-		obs.Add(c.Request.Context(), slog.String("limit", "tenant"))
+	if name := verdict.Limit(); name != domain.LimitDefault {
+		s.Pipeline.Metrics.CountTenantLimit(name)
+		obs.Add(c.Request.Context(), slog.String("limit", name))
 	}
 	return verdict.Refusal()
 }

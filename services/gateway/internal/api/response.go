@@ -16,7 +16,7 @@ import (
 // setRateLimitHeaders sets the headers of every authenticated response. It writes their names as the drafts spell them;
 // http.Header.Set would change the spelling.
 func setRateLimitHeaders(h http.Header, v *app.Verdict) {
-	limit, policy := v.Rates.Header(v.ByTenant())
+	limit, policy := v.Rates.Header(v.Limit())
 	values := [...]string{
 		v.Credential.Scopes, strconv.FormatInt(v.Rates.Credential.Limit, 10), strconv.FormatInt(v.Rates.Credential.Remaining, 10),
 		strconv.FormatInt(v.Rates.Credential.Reset, 10), limit, policy,

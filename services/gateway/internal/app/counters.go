@@ -53,14 +53,20 @@ func (c *Counters) Adopt(name string, w domain.Window, now int64) {
 	c.of(name).adopt(w)
 }
 
-// AdoptBoth is Adopt for the windows of a credential and its tenant.
-func (c *Counters) AdoptBoth(h store.Holder, w domain.Windows, now int64) {
+// AdoptAll is Adopt for the windows that limit a credential: its own and those of its tenant.
+func (c *Counters) AdoptAll(h store.Holder, l domain.Limits, w domain.Windows, now int64) {
 	c.Adopt(h.Credential, w.Credential, now)
 	c.of(allOf(h)).adopt(w.Tenant)
+	if l.HasApps() {
+		c.of(appsOf(h)).adopt(w.Apps)
+	}
 }
 
 // allOf names the window of all credentials of a tenant and mode.
 func allOf(h store.Holder) string { return h.Tenant + "/" + h.Mode }
+
+// appsOf names the window of all OAuth grants of a tenant and mode.
+func appsOf(h store.Holder) string { return h.Tenant + "/" + h.Mode + "/apps" }
 
 func (one *counter) adopt(w domain.Window) {
 	one.mu.Lock()
@@ -80,25 +86,34 @@ func (c *Counters) Reject(name string, l domain.Limit) (domain.Rate, bool) {
 	return rate, rate.RetryAfter > 0 && !one.check()
 }
 
-// RejectBoth is Reject for a credential and its tenant. The count of the credential can lack requests that other processes have received.
-func (c *Counters) RejectBoth(h store.Holder, l domain.Limits) (domain.Rates, bool) {
+// RejectAny is Reject for a credential and its tenant. The count of the credential can lack requests that other processes have received.
+func (c *Counters) RejectAny(h store.Holder, l domain.Limits) (domain.Rates, bool) {
 	own, ok := c.windows.get(h.Credential)
 	all, known := c.windows.get(allOf(h))
 	if !ok || !known {
 		return domain.Rates{}, false
 	}
-	rates := l.Rates(domain.Windows{Credential: own.read(), Tenant: all.read()}, c.now())
-	return rates, rates.Tenant.RetryAfter > 0 && !all.check() || rates.Credential.RetryAfter > 0 && !own.check()
+	w := domain.Windows{Credential: own.read(), Tenant: all.read()}
+	apps := own // without a grant, its rate is zero and it is not checked
+	if l.HasApps() {
+		if apps, ok = c.windows.get(appsOf(h)); !ok {
+			return domain.Rates{}, false
+		}
+		w.Apps = apps.read()
+	}
+	rates := l.Rates(w, c.now())
+	reject := func(r domain.Rate, one *counter) bool { return r.RetryAfter > 0 && !one.check() }
+	return rates, reject(rates.Tenant, all) || reject(rates.Apps, apps) || reject(rates.Credential, own)
 }
 
-// Full reports whether the window of a credential or of its tenant is full.
+// Full reports whether a window of a credential or of its tenant is full.
 func (c *Counters) Full(h store.Holder, l domain.Limits) bool {
 	now := c.now()
 	full := func(name string, l domain.Limit) bool {
 		one, ok := c.windows.get(name)
 		return ok && l.Rate(one.read(), now).RetryAfter > 0
 	}
-	return full(allOf(h), l.Tenant) || full(h.Credential, l.Credential)
+	return full(allOf(h), l.Tenant) || l.HasApps() && full(appsOf(h), l.Apps) || full(h.Credential, l.Credential)
 }
 
 func (one *counter) read() domain.Window {
@@ -142,15 +157,21 @@ func (c *Counters) Take(name string, l domain.Limit) (domain.Rate, bool) {
 	return l.Rate(one.w, now), ok
 }
 
-// TakeBoth counts one request of a credential and its tenant, unless a limit is reached.
-func (c *Counters) TakeBoth(h store.Holder, l domain.Limits) (domain.Rates, bool) {
+// TakeAll counts one request of a credential and its tenant, unless a limit is reached.
+func (c *Counters) TakeAll(h store.Holder, l domain.Limits) (domain.Rates, bool) {
 	now := c.now()
 	own, all := c.of(h.Credential), c.of(allOf(h))
-	all.mu.Lock() // always before a credential's, so that two requests never wait for each other
+	all.mu.Lock() // the tenant's, then that of its apps, then a credential's, so that no requests wait for each other
 	defer all.mu.Unlock()
+	apps := &counter{}
+	if l.HasApps() {
+		apps = c.of(appsOf(h))
+	}
+	apps.mu.Lock()
+	defer apps.mu.Unlock()
 	own.mu.Lock()
 	defer own.mu.Unlock()
-	w, ok := l.Take(domain.Windows{Credential: own.w, Tenant: all.w}, now)
-	own.w, all.w = w.Credential, w.Tenant
+	w, ok := l.Take(domain.Windows{Credential: own.w, Tenant: all.w, Apps: apps.w}, now)
+	own.w, all.w, apps.w = w.Credential, w.Tenant, w.Apps
 	return l.Rates(w, now), ok
 }

@@ -34,15 +34,23 @@ func TestFewRequestsOfAFullWindowAreChecked(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		own, tenant int64 // counted; -1: not known
+		apps        int64 // 0 for a key
 		full        bool
 	}{
-		{"nothing is known", -1, -1, false},
-		{"the tenant is not known", 10, -1, false},
-		{"room", 9, 19, false},
-		{"the credential", 10, 19, true},
-		{"the tenant", 9, 20, true},
-		{"both", 10, 20, true},
+		{"nothing is known", -1, -1, 0, false},
+		{"the tenant is not known", 10, -1, 0, false},
+		{"room", 9, 19, 0, false},
+		{"the credential", 10, 19, 0, true},
+		{"the tenant", 9, 20, 0, true},
+		{"both", 10, 20, 0, true},
+		{"the apps are not known", 10, 19, -1, false},
+		{"room for apps", 9, 19, 9, false},
+		{"the apps", 9, 19, 10, true},
 	} {
+		limits := limits
+		if c.apps != 0 {
+			limits = limits.For(domain.OwnLimits{}, domain.KindOAuth)
+		}
 		counters, names, h := NewCounters(10), NewCounters(10), store.Holder{Tenant: "tn_1", Mode: "test", Credential: "key_1"}
 		if c.own >= 0 {
 			counters.Adopt(h.Credential, domain.Window{Start: now, Cur: c.own}, now)
@@ -51,11 +59,14 @@ func TestFewRequestsOfAFullWindowAreChecked(t *testing.T) {
 		if c.tenant >= 0 {
 			counters.Adopt(allOf(h), domain.Window{Start: now, Cur: c.tenant}, now)
 		}
-		if full := counters.Full(h, limits); full != (c.own >= limit.Max || c.tenant >= limits.Tenant.Max) {
+		if c.apps > 0 {
+			counters.Adopt(appsOf(h), domain.Window{Start: now, Cur: c.apps}, now)
+		}
+		if full := counters.Full(h, limits); full != (c.own >= limit.Max || c.tenant >= limits.Tenant.Max || c.apps >= 10) {
 			t.Errorf("%s: full is %t", c.name, full)
 		}
 		checked(t, c.name, c.full, func() bool {
-			rates, rejected := counters.RejectBoth(h, limits)
+			rates, rejected := counters.RejectAny(h, limits)
 			if rejected && rates.RetryAfter() == 0 {
 				t.Errorf("%s: rejected, but allowed now", c.name)
 			}
@@ -67,7 +78,7 @@ func TestFewRequestsOfAFullWindowAreChecked(t *testing.T) {
 		})
 		if c.full {
 			time.Sleep(checkPeriod)
-			if _, rejected := counters.RejectBoth(h, limits); rejected {
+			if _, rejected := counters.RejectAny(h, limits); rejected {
 				t.Errorf("%s: Redis is not asked again after the period", c.name)
 			}
 		}

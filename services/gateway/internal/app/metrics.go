@@ -1,6 +1,10 @@
 package app
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"holdfast.dev/services/gateway/internal/domain"
+)
 
 // Metrics are the metrics of the caches and the limiter. No label contains a tenant or a key.
 type Metrics struct {
@@ -11,6 +15,7 @@ type Metrics struct {
 	RedisDown  prometheus.Gauge       // 1 while Redis is down
 	Limited    prometheus.Counter     // 429
 	Tenants    prometheus.Counter     // 429 because of the limit of a tenant; also in Limited
+	Apps       prometheus.Counter     // 429 because of the limit of the apps of a tenant; also in Limited
 	Unchecked  prometheus.Counter     // 429 without asking Redis; also in Limited
 	Streams    prometheus.Gauge       // open streams
 	Assistants prometheus.Gauge       // messages of assistants in progress
@@ -45,6 +50,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Tenants: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gateway_tenant_rate_limited_total", Help: "Requests rejected with 429 because of the limit of their tenant.",
 		}),
+		Apps: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gateway_apps_rate_limited_total", Help: "Requests rejected with 429 because of the limit of the apps (OAuth grants) of their tenant.",
+		}),
 		Unchecked: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gateway_rate_limited_without_redis_total", Help: "Requests rejected with 429 without asking Redis, because their window was known to be full.",
 		}),
@@ -69,6 +77,15 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Requests counted for metering, by result: sent, or not counted because of too many tenants (full) or of a stop while Kafka was down (lost).",
 		}, []string{"result"}),
 	}
-	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisDown, m.Limited, m.Tenants, m.Unchecked, m.Streams, m.Assistants, m.BodyBytes, m.Breaker, m.RequestLogs, m.RequestCounts)
+	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisDown, m.Limited, m.Tenants, m.Apps, m.Unchecked, m.Streams, m.Assistants, m.BodyBytes, m.Breaker, m.RequestLogs, m.RequestCounts)
 	return m
+}
+
+// CountTenantLimit counts a rejection because of a limit of a tenant, by its name.
+func (m *Metrics) CountTenantLimit(name string) {
+	if name == domain.LimitApps {
+		m.Apps.Inc()
+		return
+	}
+	m.Tenants.Inc()
 }

@@ -64,14 +64,22 @@ type Verdict struct {
 	Response   []byte // the cached response of the key
 }
 
-// ByTenant reports whether the tenant's limit rejected the request.
-func (v *Verdict) ByTenant() bool { return !v.Passed && v.Rates.Tenant.RetryAfter > 0 }
+// Limit returns the name of the limit that rejected the request, and domain.LimitDefault if it passed.
+func (v *Verdict) Limit() string {
+	if v.Passed {
+		return domain.LimitDefault
+	}
+	return v.Rates.Name()
+}
 
 // Refusal returns the 429 of a request that was over a limit, with the time to wait.
 func (v *Verdict) Refusal() error {
 	err := domain.ErrRate
-	if v.ByTenant() {
+	switch v.Limit() {
+	case domain.LimitTenant:
 		err = domain.ErrTenantRate
+	case domain.LimitApps:
+		err = domain.ErrAppsRate
 	}
 	return err.WithHeader("Retry-After", strconv.FormatInt(max(1, v.Rates.RetryAfter()), 10))
 }
@@ -85,8 +93,8 @@ func holder(c *caller.Caller) store.Holder {
 // is down, it counts in this process. It fails if the credential was revoked, or if that cannot be determined.
 func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdict, error) {
 	start := time.Now()
-	limits, from := p.Limits.For(c.Limits), holder(&c.Caller)
-	if rates, rejected := p.Local.RejectBoth(from, limits); rejected && p.unchecked(from) {
+	limits, from := p.Limits.For(c.Limits, c.Caller.Kind), holder(&c.Caller)
+	if rates, rejected := p.Local.RejectAny(from, limits); rejected && p.unchecked(from) {
 		return Verdict{Credential: c, Rates: rates}, nil
 	}
 	result, err := p.Redis.Evaluate(store.Request{Holder: from, Limits: limits, Key: key})
@@ -102,7 +110,7 @@ func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdic
 	if err != nil {
 		return p.admitLocally(ctx, c, err)
 	}
-	p.Local.AdoptBoth(from, result.Windows, result.Now)
+	p.Local.AdoptAll(from, limits, result.Windows, result.Now)
 	if result.State == store.Revoked {
 		p.Principals.Revoke(c)
 		return Verdict{}, domain.ErrRevoked
@@ -166,7 +174,7 @@ func (p *Pipeline) admitLocally(ctx context.Context, c *Credential, cause error)
 			return Verdict{}, err
 		}
 	}
-	rates, passed := p.Local.TakeBoth(holder(&c.Caller), p.Limits.For(c.Limits))
+	rates, passed := p.Local.TakeAll(holder(&c.Caller), p.Limits.For(c.Limits, c.Caller.Kind))
 	return Verdict{Credential: c, Rates: rates, Passed: passed}, nil
 }
 

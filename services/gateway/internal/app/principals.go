@@ -92,7 +92,7 @@ func (p *Principals) Find(ctx context.Context, token, address string) (*Credenti
 		return nil, domain.ErrInvalid
 	}
 	known, ok := p.good.get(hash)
-	if ok && p.local.Full(holder(&known.Caller), p.limits.For(known.Limits)) {
+	if ok && p.local.Full(holder(&known.Caller), p.limits.For(known.Limits, known.Caller.Kind)) {
 		p.metrics.Principals.WithLabelValues("full").Inc()
 		stale := *known
 		stale.stale = true

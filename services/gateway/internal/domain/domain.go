@@ -25,6 +25,7 @@ var (
 	ErrSuspended  = apperr.New(apperr.Forbidden, "tenant_suspended", "The platform has suspended the tenant. Its operators can read the reason in the console.")
 	ErrRate       = apperr.New(apperr.RateLimited, "rate_limited", "Too many requests. Wait for the time in Retry-After.")
 	ErrTenantRate = apperr.New(apperr.RateLimited, "rate_limited", "All credentials of the tenant together have sent too many requests. Wait for the time in Retry-After.")
+	ErrAppsRate   = apperr.New(apperr.RateLimited, "rate_limited", "The apps of the tenant together have sent too many requests. Wait for the time in Retry-After.")
 	ErrStreams    = apperr.New(apperr.RateLimited, "rate_limited", "The credential has too many streams open.").WithRetryAfter(5 * time.Second)
 	ErrBodies     = apperr.New(apperr.RateLimited, "rate_limited", "The credential is sending too many bytes at the same time. Send fewer requests in parallel.").WithRetryAfter(time.Second)
 	ErrBusy       = apperr.ErrUnavailable.WithMessage("Too many bytes of request bodies are in progress. Retry shortly.")

@@ -105,14 +105,18 @@ func cutLen(b []byte, n int) ([]byte, bool) {
 	return b[n:], true
 }
 
-// Header returns the two fields of draft-ietf-httpapi-ratelimit-headers, RateLimit and RateLimit-Policy, for the credential. If the
-// tenant's limit rejected the request, RateLimit is about that limit, and RateLimit-Policy lists both.
-func (r Rates) Header(byTenant bool) (limit, policy string) {
-	policy = r.Credential.policy("default")
-	if !byTenant {
-		return r.Credential.header("default"), policy
+// Header returns the two fields of draft-ietf-httpapi-ratelimit-headers, RateLimit and RateLimit-Policy, for the credential. If a limit of
+// the tenant rejected the request, name is its name: RateLimit is about that limit, and RateLimit-Policy lists it too.
+func (r Rates) Header(name string) (limit, policy string) {
+	policy = r.Credential.policy(LimitDefault)
+	rejecting := r.Tenant
+	switch name {
+	case LimitDefault:
+		return r.Credential.header(name), policy
+	case LimitApps:
+		rejecting = r.Apps
 	}
-	return r.Tenant.header("tenant"), policy + ", " + r.Tenant.policy("tenant")
+	return rejecting.header(name), policy + ", " + rejecting.policy(name)
 }
 
 func (r Rate) header(name string) string {

@@ -82,43 +82,82 @@ func (l Limit) overlap(prev, room int64) int64 {
 	return (l.Per*room+prev-1)/prev - 1
 }
 
-// Limits are the limits of a request: of its credential, and of all credentials of its tenant in one mode.
-type Limits struct{ Credential, Tenant Limit }
+// Limits are the limits of a request: of its credential, of all credentials of its tenant in one mode, and of the OAuth grants among them.
+type Limits struct {
+	Credential, Tenant Limit
+	Apps               Limit // zero for a request without a grant
+}
 
-// Windows contains the windows of the credential and of all credentials of its tenant in one mode.
-type Windows struct{ Credential, Tenant Window }
+// Windows contains the windows of the credential, of all credentials of its tenant in one mode, and of the OAuth grants among them.
+type Windows struct{ Credential, Tenant, Apps Window }
 
-// Take counts a request in both windows, unless a limit is reached. A rejected request changes neither window.
+// Take counts a request in all windows that apply, unless a limit is reached. A rejected request changes no window.
 func (l Limits) Take(w Windows, now int64) (Windows, bool) {
 	credential, passed := l.Credential.Take(w.Credential, now)
 	tenant, all := l.Tenant.Take(w.Tenant, now)
-	if !passed || !all {
+	apps, some := w.Apps, true
+	if l.HasApps() {
+		apps, some = l.Apps.Take(w.Apps, now)
+	}
+	if !passed || !all || !some {
 		return w, false
 	}
-	return Windows{credential, tenant}, true
+	return Windows{credential, tenant, apps}, true
 }
 
-// Rates returns the rates of both windows at now.
+// HasApps reports whether the limit of OAuth grants applies to the request.
+func (l Limits) HasApps() bool { return l.Apps.Max > 0 }
+
+// Rates returns the rates of the windows at now.
 func (l Limits) Rates(w Windows, now int64) Rates {
-	return Rates{Credential: l.Credential.Rate(w.Credential, now), Tenant: l.Tenant.Rate(w.Tenant, now)}
+	r := Rates{Credential: l.Credential.Rate(w.Credential, now), Tenant: l.Tenant.Rate(w.Tenant, now)}
+	if l.HasApps() {
+		r.Apps = l.Apps.Rate(w.Apps, now)
+	}
+	return r
 }
 
-// Rates contains the values of the response's headers for both limits.
-type Rates struct{ Credential, Tenant Rate }
+// Rates contains the values of the response's headers for each limit. Apps is zero for a request without a grant.
+type Rates struct{ Credential, Tenant, Apps Rate }
 
-// RetryAfter returns the whole seconds until both limits allow a request.
-func (r Rates) RetryAfter() int64 { return max(r.Credential.RetryAfter, r.Tenant.RetryAfter) }
+// RetryAfter returns the whole seconds until all limits allow a request.
+func (r Rates) RetryAfter() int64 {
+	return max(r.Credential.RetryAfter, r.Tenant.RetryAfter, r.Apps.RetryAfter)
+}
+
+// The names of the limits in RateLimit and RateLimit-Policy.
+const (
+	LimitDefault = "default"
+	LimitTenant  = "tenant"
+	LimitApps    = "apps"
+)
+
+// Name returns the name of the widest limit that rejects a request, and LimitDefault if none of the tenant's limits does.
+func (r Rates) Name() string {
+	switch {
+	case r.Tenant.RetryAfter > 0:
+		return LimitTenant
+	case r.Apps.RetryAfter > 0:
+		return LimitApps
+	default:
+		return LimitDefault
+	}
+}
 
 // OwnLimits are the requests per minute that the platform has set for a tenant. 0 is the default.
 type OwnLimits struct{ Credential, Tenant int64 }
 
-// For returns the limits for a tenant with its own ones.
-func (l Limits) For(own OwnLimits) Limits {
+// For returns the limits of a credential of a kind, for a tenant with its own ones. The OAuth grants of a tenant take at most half of its
+// window, so that no app shuts out the tenant's own keys.
+func (l Limits) For(own OwnLimits, kind string) Limits {
 	if own.Credential > 0 {
 		l.Credential.Max = own.Credential
 	}
 	if own.Tenant > 0 {
 		l.Tenant.Max = own.Tenant
+	}
+	if kind == KindOAuth {
+		l.Apps = Limit{Max: max(1, l.Tenant.Max/2), Per: l.Tenant.Per}
 	}
 	return l
 }

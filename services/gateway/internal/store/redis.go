@@ -36,7 +36,7 @@ type Holder struct {
 type Request struct {
 	Holder
 
-	Limits domain.Limits // the one of the tenant applies only to a holder with a tenant; both have the same period
+	Limits domain.Limits // those of the tenant apply only to a holder with a tenant; all have the same period
 	Key    string        // Idempotency-Key whose cached response is requested; "" for none
 	Now    int64         // microseconds; 0: use Redis's own clock
 }
@@ -64,6 +64,9 @@ func (h Holder) windowKey() string { return h.key("rl") }
 
 // tenantKey returns the key of the window of all credentials in the mode.
 func (h Holder) tenantKey() string { return "rl:{" + h.Tenant + "}:" + h.Mode }
+
+// appsKey returns the key of the window of all OAuth grants in the mode.
+func (h Holder) appsKey() string { return h.tenantKey() + ":apps" }
 
 // StateKey returns the key to which identity writes Revoked or a version number.
 func (h Holder) StateKey() string { return h.key("st") }
@@ -96,24 +99,28 @@ func (q *Request) args() ([]string, []any) {
 	keys := []string{window, q.StateKey(), q.markerKey(), cacheKey}
 	if q.Tenant != "" {
 		keys = append(keys, q.tenantKey())
+		if q.Limits.HasApps() {
+			keys = append(keys, q.appsKey())
+		}
 	}
-	return keys, []any{q.Now, q.Limits.Credential.Max, q.Limits.Credential.Per, rand.Text(), look, q.Limits.Tenant.Max}
+	return keys, []any{q.Now, q.Limits.Credential.Max, q.Limits.Credential.Per, rand.Text(), look, q.Limits.Tenant.Max, q.Limits.Apps.Max}
 }
 
 // parse decodes the script's result.
 func parse(v any) (Result, error) {
 	row, ok := v.([]any)
-	if !ok || len(row) != 11 {
+	if !ok || len(row) != 14 {
 		return Result{}, fmt.Errorf("window script returned %T", v)
 	}
-	var n [11]int64
-	for _, i := range [...]int{0, 1, 5, 6, 7, 8, 9, 10} {
+	var n [14]int64
+	for _, i := range [...]int{0, 1, 5, 6, 7, 8, 9, 10, 11, 12, 13} {
 		if n[i], ok = row[i].(int64); !ok {
 			return Result{}, fmt.Errorf("window script returned %T in place %d", row[i], i)
 		}
 	}
 	r := Result{Passed: n[0] == 1, Now: n[1], Windows: domain.Windows{
 		Credential: domain.Window{Start: n[5], Cur: n[6], Prev: n[7]}, Tenant: domain.Window{Start: n[8], Cur: n[9], Prev: n[10]},
+		Apps: domain.Window{Start: n[11], Cur: n[12], Prev: n[13]},
 	}}
 	r.State, _ = row[2].(string)
 	r.Marker, _ = row[3].(string)

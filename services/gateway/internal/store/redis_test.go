@@ -114,17 +114,25 @@ func scriptCountsLikeDomain(t *testing.T, r *Redis) {
 		for i := range holders {
 			holders[i] = Holder{Tenant: tenant, Mode: rapid.SampledFrom([]string{"live", "test"}).Draw(t, "mode"), Credential: credential()}
 		}
-		own, all := map[Holder]domain.Window{}, map[string]domain.Window{}
+		own, all, apps := map[Holder]domain.Window{}, map[string]domain.Window{}, map[string]domain.Window{}
+		kinds := map[Holder]string{}
+		for _, h := range holders {
+			kinds[h] = rapid.SampledFrom([]string{domain.KindKey, domain.KindOAuth}).Draw(t, "kind")
+		}
 		for range rapid.IntRange(1, 30).Draw(t, "requests") {
 			now += rapid.OneOf(rapid.Int64Range(0, 1000), rapid.Int64Range(0, 3*per), rapid.Just(per)).Draw(t, "pause")
 			h := rapid.SampledFrom(holders).Draw(t, "credential")
-			w, ok := l.Take(domain.Windows{Credential: own[h], Tenant: all[h.Mode]}, now)
-			own[h], all[h.Mode] = w.Credential, w.Tenant
+			l := l.For(domain.OwnLimits{}, kinds[h])
+			w, ok := l.Take(domain.Windows{Credential: own[h], Tenant: all[h.Mode], Apps: apps[h.Mode]}, now)
+			own[h], all[h.Mode], apps[h.Mode] = w.Credential, w.Tenant, w.Apps
 			got, err := r.Evaluate(Request{Holder: h, Limits: l, Now: now})
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := domain.Windows{Credential: l.Credential.Roll(w.Credential, now), Tenant: l.Tenant.Roll(w.Tenant, now)}
+			if l.HasApps() {
+				want.Apps = l.Apps.Roll(w.Apps, now)
+			}
 			if got.Passed != ok || got.Windows != want || got.Now != now {
 				t.Fatalf("script %+v, domain %v %+v at %d", got, ok, want, now)
 			}
@@ -277,18 +285,19 @@ func previousState(t *testing.T, r *Redis) {
 	}
 }
 
-// Memory grows with the credentials that sent a request: one key each, and one for each mode and one marker of the tenant. All keys are
+// Memory grows with the credentials that sent a request: one key each, and two for each mode and one marker of the tenant. All keys are
 // on the same node of a Cluster, and expire.
 func keysOfATenant(t *testing.T, r *Redis) {
 	t.Helper()
 	const credentials = 5
 	tenant := one().Tenant
-	want := []string{"mem:{" + tenant + "}", "rl:{" + tenant + "}:live", "rl:{" + tenant + "}:test"}
+	want := []string{"mem:{" + tenant + "}", "rl:{" + tenant + "}:live", "rl:{" + tenant + "}:live:apps", "rl:{" + tenant + "}:test"}
 	for i := range credentials {
 		who := Holder{Tenant: tenant, Mode: []string{"live", "test"}[i%2], Credential: credential()}
 		want = append(want, who.windowKey())
 		for range 30 { // most of them are refused
-			if _, err := r.Evaluate(Request{Holder: who, Limits: limits(3, 7)}); err != nil {
+			kind := map[string]string{"live": domain.KindOAuth, "test": domain.KindKey}[who.Mode]
+			if _, err := r.Evaluate(Request{Holder: who, Limits: limits(3, 14).For(domain.OwnLimits{}, kind)}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,10 +1,11 @@
 -- One round trip per request. All keys belong to one tenant, or to one name without a tenant, and share a hash tag.
 -- KEYS: 1 window of the credential (hash s c p), 2 state written by identity, 3 memory marker, 4 finished answer,
---       5 window of all credentials of the tenant and mode, if the request has a tenant
--- ARGV: 1 now in microseconds (0: Redis's own clock), 2 limit of the credential, 3 length of both windows in microseconds,
---       4 a fresh memory marker, 5 "1" to look for the finished answer, 6 limit of the tenant
--- Answers {passed, now, state or false, marker, answer or false, start, cur, prev, start, cur, prev}, with the windows of the
--- credential and of the tenant. A request that either window refuses is counted in neither.
+--       5 window of all credentials of the tenant and mode, if the request has a tenant,
+--       6 window of the OAuth grants among them, if the credential is one
+-- ARGV: 1 now in microseconds (0: Redis's own clock), 2 limit of the credential, 3 length of all windows in microseconds,
+--       4 a fresh memory marker, 5 "1" to look for the finished answer, 6 limit of the tenant, 7 limit of its grants
+-- Answers {passed, now, state or false, marker, answer or false, start, cur, prev, start, cur, prev, start, cur, prev}, with the windows
+-- of the credential, of the tenant and of its grants. A request that one window refuses is counted in none.
 -- The sums are those of domain.Limits; a test compares them.
 local now = tonumber(ARGV[1])
 if now == 0 then
@@ -42,19 +43,28 @@ if not marker then
   redis.call('SET', KEYS[3], marker, 'EX', 86400)
 end
 
-local own, all = read(KEYS[1]), {start = 0, cur = 0, prev = 0}
+local none = {start = 0, cur = 0, prev = 0}
+local own, all, apps = read(KEYS[1]), none, none
 if KEYS[5] then
   all = read(KEYS[5])
 end
+if KEYS[6] then
+  apps = read(KEYS[6])
+end
 local passed, answer = 0, false
-if state ~= 'revoked' and not full(own, ARGV[2]) and not (KEYS[5] and full(all, ARGV[6])) then
+if state ~= 'revoked' and not full(own, ARGV[2]) and not (KEYS[5] and full(all, ARGV[6]))
+  and not (KEYS[6] and full(apps, ARGV[7])) then
   passed = 1
   count(KEYS[1], own)
   if KEYS[5] then
     count(KEYS[5], all)
   end
+  if KEYS[6] then
+    count(KEYS[6], apps)
+  end
   if ARGV[5] == '1' then
     answer = redis.call('GET', KEYS[4])
   end
 end
-return {passed, now, state, marker, answer, own.start, own.cur, own.prev, all.start, all.cur, all.prev}
+return {passed, now, state, marker, answer, own.start, own.cur, own.prev, all.start, all.cur, all.prev,
+  apps.start, apps.cur, apps.prev}
