@@ -45,6 +45,9 @@ type TenantUsage struct {
 	// RequestsRejected Requests with the status 401, 403 or 429.
 	RequestsRejected int64 `json:"requests_rejected,omitempty"`
 
+	// RequestsUnauthenticated Those with the status 401.
+	RequestsUnauthenticated int64 `json:"requests_unauthenticated,omitempty"`
+
 	// Bookings Bookings created.
 	Bookings int64 `json:"bookings,omitempty"`
 

@@ -460,6 +460,9 @@ type Usage struct {
 
 	// MeasuredAt When the last service was asked.
 	MeasuredAt time.Time `json:"measured_at"`
+
+	// RequestsUnauthenticated Requests of `requests_rejected` with the status 401: their API key was revoked, or their access token was revoked or expired.
+	RequestsUnauthenticated int64 `json:"requests_unauthenticated"`
 }
 
 // UsageList The usage of a tenant.

@@ -48,7 +48,7 @@ func (gone) Work(context.Context) ([]domain.Waiting, error) { return nil, errors
 // recorded records the usage of n days before today, for all tenants of the platform.
 func (p *platform) recorded(n int) (first, last string) {
 	p.t.Helper()
-	p.metering.Sources["one"] = fixed{domain.Usage{RequestsRead: 1, RequestsWrite: 2, RequestsExport: 3, RequestsStream: 4, RequestsRejected: 5, Bookings: 6, StoredRows: new(int64), StoredBytes: new(int64)}}
+	p.metering.Sources["one"] = fixed{domain.Usage{RequestsRead: 1, RequestsWrite: 2, RequestsExport: 3, RequestsStream: 4, RequestsRejected: 5, RequestsUnauthenticated: 3, Bookings: 6, StoredRows: new(int64), StoredBytes: new(int64)}}
 	p.metering.Sources["two"] = fixed{domain.Usage{Events: 7, Deliveries: 8, StoredRows: new(int64(9)), StoredBytes: new(int64(10)), Payments: []domain.Volume{{Currency: "USD", Charged: 11, Refunded: 12, Disputed: 13}}}}
 	day := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -n)
 	err := p.DB.Worker.SystemTx(p.t.Context(), func(ctx context.Context, tx pg.Tx) error {
@@ -93,7 +93,7 @@ func TestPlatformTenantUsage(t *testing.T) {
 	}
 	for i, u := range all.Data { // audit records are in live mode
 		mode := []platformapi.Mode{platformapi.ModeTest, platformapi.ModeLive}[i%2]
-		if u.Mode != mode || u.TenantID != tenant.ID || u.RequestsRead != 1 || u.RequestsWrite != 2 || u.RequestsExport != 3 || u.RequestsStream != 4 || u.RequestsRejected != 5 ||
+		if u.Mode != mode || u.TenantID != tenant.ID || u.RequestsRead != 1 || u.RequestsWrite != 2 || u.RequestsExport != 3 || u.RequestsStream != 4 || u.RequestsRejected != 5 || u.RequestsUnauthenticated != 3 ||
 			u.Bookings != 6 || u.Events != 7 || u.Deliveries != 8 || (u.StoredRows.MustGet() > 9) != (mode == platformapi.ModeLive) || (u.StoredBytes.MustGet() > 10) != (mode == platformapi.ModeLive) || !slices.Equal(u.Payments, []platformapi.PaymentVolume{{Currency: "USD", Charged: 11, Refunded: 12, Disputed: 13}}) {
 			t.Errorf("%d: %+v", i, u)
 		}
@@ -126,7 +126,7 @@ func equalRows(t *testing.T, sheet string, rows []platformapi.Usage) {
 	if err != nil || len(lines) != len(rows)+1 {
 		t.Fatalf("%d lines, %v:\n%s", len(lines), err, sheet)
 	}
-	if want := "object,tenant_id,day,mode,requests_read,requests_write,requests_export,requests_stream,requests_rejected,bookings,events,deliveries,stored_rows,stored_bytes,payments,measured_at"; strings.Join(lines[0], ",") != want {
+	if want := "object,tenant_id,day,mode,requests_read,requests_write,requests_export,requests_stream,requests_rejected,bookings,events,deliveries,stored_rows,stored_bytes,payments,measured_at,requests_unauthenticated"; strings.Join(lines[0], ",") != want {
 		t.Errorf("columns %v", lines[0])
 	}
 	for i, row := range rows {

@@ -34,6 +34,8 @@ type Usage struct {
 	StoredBytes      *int64
 	Payments         []Volume
 	MeasuredAt       time.Time
+
+	RequestsUnauthenticated int64 // also in RequestsRejected
 }
 
 // Volume is the sum of the movements of money in one currency, in its smallest unit.
@@ -51,6 +53,7 @@ func (u *Usage) Add(o Usage) {
 	u.RequestsExport += o.RequestsExport
 	u.RequestsStream += o.RequestsStream
 	u.RequestsRejected += o.RequestsRejected
+	u.RequestsUnauthenticated += o.RequestsUnauthenticated
 	u.Bookings += o.Bookings
 	u.Events += o.Events
 	u.Deliveries += o.Deliveries

@@ -75,7 +75,7 @@ func measured(page internalapi.UsagePage) ([]domain.Usage, error) {
 			TenantID: tenant, Livemode: m.Mode == string(caller.Live),
 			RequestsRead: m.RequestsRead, RequestsWrite: m.RequestsWrite, RequestsExport: m.RequestsExport, RequestsStream: m.RequestsStream,
 			RequestsRejected: m.RequestsRejected, Bookings: m.Bookings, Events: m.Events, Deliveries: m.Deliveries,
-			StoredRows: m.StoredRows, StoredBytes: m.StoredBytes,
+			StoredRows: m.StoredRows, StoredBytes: m.StoredBytes, RequestsUnauthenticated: m.RequestsUnauthenticated,
 		}
 		for _, v := range m.Payments {
 			out[i].Payments = append(out[i].Payments, domain.Volume(v))

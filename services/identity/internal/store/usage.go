@@ -15,7 +15,7 @@ import (
 
 const (
 	usageColumns = `tenant_id, livemode, day, requests_read, requests_write, requests_export, requests_stream, requests_rejected,
-	bookings, events, deliveries, stored_rows, stored_bytes, payments, measured_at`
+	bookings, events, deliveries, stored_rows, stored_bytes, payments, measured_at, requests_unauthenticated`
 	collectionColumns = `day, cursor, rows, leased_until, completed_at`
 )
 
@@ -80,9 +80,9 @@ func UsageTenants(ctx context.Context, q pg.Q, after ids.Tenant, before time.Tim
 func InsertUsage(ctx context.Context, tx pg.Tx, list []domain.Usage) error {
 	b := &pgx.Batch{}
 	for _, u := range list {
-		b.Queue(`insert into usage_days (`+usageColumns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+		b.Queue(`insert into usage_days (`+usageColumns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
 			u.TenantID, u.Livemode, u.Day, u.RequestsRead, u.RequestsWrite, u.RequestsExport, u.RequestsStream, u.RequestsRejected,
-			u.Bookings, u.Events, u.Deliveries, u.StoredRows, u.StoredBytes, u.Payments, u.MeasuredAt)
+			u.Bookings, u.Events, u.Deliveries, u.StoredRows, u.StoredBytes, u.Payments, u.MeasuredAt, u.RequestsUnauthenticated)
 	}
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return fmt.Errorf("insert usage: %w", err)

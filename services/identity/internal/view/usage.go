@@ -23,6 +23,7 @@ func Usage(u domain.Usage) platformapi.Usage {
 		RequestsRead: u.RequestsRead, RequestsWrite: u.RequestsWrite, RequestsExport: u.RequestsExport, RequestsStream: u.RequestsStream,
 		RequestsRejected: u.RequestsRejected, Bookings: u.Bookings, Events: u.Events, Deliveries: u.Deliveries,
 		StoredRows: api.OrNull(u.StoredRows), StoredBytes: api.OrNull(u.StoredBytes), Payments: make([]platformapi.PaymentVolume, len(u.Payments)), MeasuredAt: u.MeasuredAt.UTC(),
+		RequestsUnauthenticated: u.RequestsUnauthenticated,
 	}
 	for i, v := range u.Payments {
 		out.Payments[i] = platformapi.PaymentVolume(v)

@@ -32,6 +32,7 @@ type usageRow struct {
 	RequestsWrite    int    `json:"requests_write"`
 	RequestsExport   int    `json:"requests_export"`
 	RequestsRejected int    `json:"requests_rejected"`
+	Unauthenticated  int    `json:"requests_unauthenticated"`
 	Bookings         int    `json:"bookings"`
 	Events           int    `json:"events"`
 	StoredRows       int    `json:"stored_rows"`

@@ -22,13 +22,14 @@ func (a *API) usage() *usage.Source {
 			list, err := store.RequestCounts(ctx, q, day.From)
 			classes := map[string]*int64{
 				"read": &to.RequestsRead, "write": &to.RequestsWrite, "export": &to.RequestsExport, "stream": &to.RequestsStream,
-				"rejected": &to.RequestsRejected,
+				"rejected": &to.RequestsRejected, "invalid": &to.RequestsUnauthenticated,
 			}
 			for _, c := range list {
 				if n := classes[c.Class]; n != nil { // a class of a later version is not measured
 					*n = c.Requests
 				}
 			}
+			to.RequestsRejected += to.RequestsUnauthenticated
 			return err
 		},
 	}

@@ -32,7 +32,7 @@ func TestUsageOfRequests(t *testing.T) {
 	yesterday := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -1)
 	add := func(batch byte, requests int64) {
 		var list []domain.RequestCount
-		for i, class := range []string{"read", "write", "export", "stream", "rejected", "of a later version"} {
+		for i, class := range []string{"read", "write", "export", "stream", "rejected", "invalid", "of a later version"} {
 			list = append(list, domain.RequestCount{
 				Batch: [16]byte{batch}, TenantID: c.Tenant, Livemode: c.Live(), Day: yesterday, Class: class, Requests: requests * int64(i+1),
 			})
@@ -53,7 +53,8 @@ func TestUsageOfRequests(t *testing.T) {
 		for _, m := range page.Data {
 			want := internalapi.TenantUsage{TenantID: c.Tenant.String(), Mode: m.Mode, StoredRows: m.StoredRows, StoredBytes: m.StoredBytes}
 			if m.Mode == string(c.Mode) {
-				want.RequestsRead, want.RequestsWrite, want.RequestsExport, want.RequestsStream, want.RequestsRejected = 10, 20, 30, 40, 50
+				want.RequestsRead, want.RequestsWrite, want.RequestsExport, want.RequestsStream, want.RequestsRejected = 10, 20, 30, 40, 50+60
+				want.RequestsUnauthenticated = 60
 			}
 			if fmt.Sprint(m) != fmt.Sprint(want) {
 				t.Errorf("%+v, want %+v", m, want)

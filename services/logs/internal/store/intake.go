@@ -101,9 +101,9 @@ func TrimRequestLogs(ctx context.Context, tx pg.Tx, list []domain.RequestLog, mo
 			join request_log_counts c using (tenant_id, livemode)
 			group by 1, 2 having sum(c.rows) > @most
 		),
-		deleted as (
-			delete from request_logs l using surplus s
-			cross join lateral (
+		-- oldest: the ids to delete. As an array, they are looked up one by one; a join would read all rows of the tenant.
+		oldest as materialized (
+			select s.tenant_id, s.livemode, array(
 				with refused as (
 					select r.id from request_logs r where r.tenant_id = s.tenant_id and r.livemode = s.livemode and r.status in (401, 429)
 					order by r.id desc offset @refused
@@ -113,8 +113,12 @@ func TrimRequestLogs(ctx context.Context, tx pg.Tx, list []domain.RequestLog, mo
 				select id from (
 					select id, 1 as turn from refused union all select id, 2 from oldest where id not in (select id from refused)
 				) surplus order by turn, id limit s.rows
-			) oldest
-			where l.tenant_id = s.tenant_id and l.livemode = s.livemode and l.id = oldest.id
+			) as ids
+			from surplus s
+		),
+		deleted as (
+			delete from request_logs l using oldest o cross join lateral unnest(o.ids) as x(id)
+			where l.tenant_id = o.tenant_id and l.livemode = o.livemode and l.id = x.id
 			returning l.tenant_id, l.livemode, l.id
 		),
 		counted as (

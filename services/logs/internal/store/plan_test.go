@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -85,3 +86,56 @@ func TestPlans(t *testing.T) {
 		}
 	}
 }
+
+// Trimming a full log reads the rows that it deletes, the refused requests of the tenant and mode, and nothing of others.
+func TestPlanOfTheTrim(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, migrations.FS)
+	c := caller.FromContext(pgtest.Ctx(t, caller.Live))
+	fill(t, db, caller.FromContext(pgtest.Ctx(t, caller.Live)))
+	fill(t, db, c)
+	const refused, surplus = 200, 50
+	var flood []domain.RequestLog
+	for i := range refused {
+		l := request(c, time.Now().Add(-time.Duration(i)*time.Minute))
+		l.Status = []int{401, 429}[i%2]
+		flood = append(flood, l)
+	}
+	insert(t, db, flood...)
+	owner, err := pgx.Connect(t.Context(), db.OwnerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = owner.Close(context.WithoutCancel(t.Context())) }()
+	for _, sql := range []string{
+		`truncate request_log_counts`,
+		`insert into request_log_counts (tenant_id, livemode, day, rows) select tenant_id, livemode, uuid_day(id), count(*) from request_logs group by 1, 2, 3`,
+		`analyze`,
+	} {
+		if _, err := owner.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, mode := range pgtest.PlanModes {
+		err := db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+			if _, err := tx.Exec(ctx, `select set_config('plan_cache_mode', $1, true)`, mode); err != nil {
+				return err
+			}
+			explained := pgtest.NewExplained(t, tx)
+			n, err := store.TrimRequestLogs(ctx, explained, flood[:1], stored+refused-surplus)
+			if err != nil {
+				return err
+			}
+			// It reads the refused rows and the oldest ones, then those that it deletes, and the counts of eight days.
+			if most := float64(2*refused + 4*surplus + 100); n != surplus || explained.Read() > most {
+				t.Errorf("%s: deletes %d and reads %.0f rows, at most %.0f\n%s", mode, n, explained.Read(), most, &explained.Plan)
+			}
+			return errRollBack
+		})
+		if !errors.Is(err, errRollBack) {
+			t.Fatal(err)
+		}
+	}
+}
+
+var errRollBack = errors.New("the transaction is rolled back")
