@@ -62,6 +62,7 @@ func TestWhatIsRepeated(t *testing.T) {
 		"502":                     {respond(502, "<html>"), 3},
 		"503":                     {respond(503, failure("unavailable")), 3},
 		"504":                     {respond(504, failure("upstream_timeout")), 3},
+		"503 that is final":       {respond(503, failure("unavailable"), "Service-Should-Retry", "false"), 1},
 		"502 that is final":       {respond(502, failure("payment_intent_failed"), "Service-Should-Retry", "false"), 1},
 		"400":                     {respond(400, failure("malformed_json")), 1},
 		"401":                     {respond(401, failure("invalid_credential")), 1},

@@ -200,10 +200,13 @@ class RetriesTest(ClientCase):
                 self.assertEqual(len(self.server.requests), 1)
 
     def test_a_final_refusal_is_not_repeated(self) -> None:
-        self.server.replies = [error(502, "payment_intent_failed", headers={"Service-Should-Retry": "false"})]
-        with self.assertRaises(errors.PaymentIntentFailed):
-            self.client().bookings.create({"event_date": "2030-06-01"})
-        self.assertEqual(len(self.server.requests), 1)
+        for status, code in ((502, "payment_intent_failed"), (503, "unavailable")):
+            with self.subTest(status):
+                self.server.requests.clear()
+                self.server.replies = [error(status, code, headers={"Service-Should-Retry": "false"})]
+                with self.assertRaises(holdfast.APIError):
+                    self.client().bookings.create({"event_date": "2030-06-01"})
+                self.assertEqual(len(self.server.requests), 1)
 
     def test_attempts_are_limited(self) -> None:
         for retries, options in ((2, {}), (0, {"max_retries": 0}), (4, {"max_retries": 4})):

@@ -133,9 +133,10 @@ export class Client {
   /** Sends a request once. The body of the response is part of the attempt, because the connection can fail in the middle of it. */
   async #attempt<T>(call: Call, token: string, signal: AbortSignal): Promise<APIResponse<T>> {
     const { method, url, headers, body, streamed } = call;
+    const { dispatcher } = this.#options;
     headers.set("authorization", `Bearer ${token}`);
     try {
-      const response = await this.#fetch(url, { method, headers, body, signal, redirect: "manual" });
+      const response = await this.#fetch(url, { method, headers, body, signal, redirect: "manual", ...(dispatcher && { dispatcher }) });
       const succeeded = response.ok || response.status === 304; // the response to If-None-Match
       const text = streamed && succeeded ? "" : await response.text();
       if (!succeeded) throw failureOf(response, text);

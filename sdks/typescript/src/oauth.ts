@@ -26,6 +26,8 @@ export interface OAuthOptions {
   store: (tokens: Tokens) => void | Promise<void>;
   /** Replaces the global `fetch`. */
   fetch?: typeof globalThis.fetch | undefined;
+  /** Dispatcher of the package `undici`, as in the options of the client. */
+  dispatcher?: object | undefined;
 }
 
 /** The token endpoint returned an error. If `code` is `invalid_grant`, the grant has ended: request consent again. */
@@ -82,7 +84,7 @@ export class OAuthTokenSource implements TokenSource {
 
   /** Exchanges the refresh token. The request is not repeated, because a refresh token that is used twice ends the grant. */
   async #refresh(): Promise<Tokens> {
-    const { tokenURL, clientId, fetch = globalThis.fetch } = this.#options;
+    const { tokenURL, clientId, fetch = globalThis.fetch, dispatcher } = this.#options;
     const { refreshToken } = this.#tokens;
     const sent = Date.now();
     const response = await fetch(tokenURL, {
@@ -90,6 +92,7 @@ export class OAuthTokenSource implements TokenSource {
       headers: { accept: "application/json", "content-type": "application/x-www-form-urlencoded" },
       body: new URLSearchParams({ grant_type: "refresh_token", client_id: clientId, refresh_token: refreshToken }).toString(),
       signal: AbortSignal.timeout(TIMEOUT),
+      ...(dispatcher && { dispatcher }),
     });
     const body = (await response.json().catch(() => ({}))) as Record<string, string | number | undefined>;
     if (!response.ok || typeof body.access_token !== "string") {

@@ -24,8 +24,13 @@ export interface ClientOptions {
   strict?: boolean | undefined;
   /** Headers that are added to all requests. */
   headers?: Readonly<Record<string, string>> | undefined;
-  /** Replaces the global `fetch`, for example to use a proxy. */
+  /** Replaces the global `fetch`. */
   fetch?: typeof globalThis.fetch | undefined;
+  /**
+   * Dispatcher of the package `undici`, which `fetch` of Node.js sends requests with. `new EnvHttpProxyAgent()` uses the proxies of the
+   * environment: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
+   */
+  dispatcher?: object | undefined;
 }
 
 /** Settings of one call. They replace those of the client. */

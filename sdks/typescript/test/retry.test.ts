@@ -52,12 +52,17 @@ for (const [status, code] of final) {
   });
 }
 
-test("a write is not repeated after 502 with Service-Should-Retry: false", async (t) => {
-  withoutBackoff(t);
-  const { client, requests } = await serve(t, failure(502, "payment_intent_failed", { "service-should-retry": "false" }), created);
-  await assert.rejects(async () => client().bookings.create({}), { status: 502 });
-  assert.equal(requests.length, 1);
-});
+for (const [status, code] of [
+  [502, "payment_intent_failed"],
+  [503, "unavailable"],
+] as const) {
+  test(`a write is not repeated after ${status} with Service-Should-Retry: false`, async (t) => {
+    withoutBackoff(t);
+    const { client, requests } = await serve(t, failure(status, code, { "service-should-retry": "false" }), created);
+    await assert.rejects(async () => client().bookings.create({}), { status });
+    assert.equal(requests.length, 1);
+  });
+}
 
 test("a redirect is an error, because it could send the key elsewhere", async (t) => {
   const { client, requests } = await serve(t, (response) => void response.writeHead(307, { location: "/api/v1/other" }).end(), created);
@@ -92,22 +97,26 @@ test("a refused connection is an error with its cause", async (t) => {
 
 test("an attempt ends after its timeout and is repeated", async (t) => {
   withoutBackoff(t);
-  const { client, requests } = await serve(t, hang, created);
+  const { expire, waits } = holdTimeouts(t);
+  const { client, requests } = await serve(t, expire, created);
   assert.equal((await client({ timeout: 50 }).bookings.create({})).id, "bk_1");
+  assert.deepEqual(waits, [50, 50]);
   assert.equal(requests.length, 2);
   assert.equal(requests[0]?.headers["idempotency-key"], requests[1]?.headers["idempotency-key"]);
 });
 
 test("a body that stops is part of the timeout", async (t) => {
   withoutBackoff(t);
-  const stops: Handler = (response) => void response.writeHead(200, { "content-type": "application/json" }).write("{");
+  const { expire } = holdTimeouts(t);
+  const stops: Handler = (response) => void response.writeHead(200, { "content-type": "application/json" }).write("{", expire);
   const { client } = await serve(t, stops);
   await assert.rejects(async () => client({ timeout: 50, maxRetries: 0 }).me.get(), TimeoutError);
 });
 
 test("the error of a write has its key", async (t) => {
   withoutBackoff(t);
-  const { client, requests } = await serve(t, cut, hang, json({ id: "bk_1" }, 201));
+  const { expire } = holdTimeouts(t);
+  const { client, requests } = await serve(t, cut, expire, json({ id: "bk_1" }, 201));
   for (const [i, options] of [{ maxRetries: 0 }, { maxRetries: 0, timeout: 50 }].entries()) {
     const error = await client(options)
       .bookings.create({})
@@ -119,10 +128,15 @@ test("the error of a write has its key", async (t) => {
 });
 
 test("a call ends after its deadline", async (t) => {
-  const { client, requests } = await serve(t, hang);
-  const start = Date.now();
+  let now = Date.now();
+  t.mock.method(Date, "now", () => now);
+  const { expire, waits } = holdTimeouts(t);
+  const { client, requests } = await serve(t, () => {
+    now += 100;
+    expire();
+  });
   await assert.rejects(async () => client({ deadline: 100, maxRetries: 50 }).me.get(), TimeoutError);
-  assert.ok(Date.now() - start < 5_000);
+  assert.deepEqual(waits, [100]);
   assert.equal(requests.length, 1);
 });
 
@@ -192,4 +206,20 @@ function mockTimers(t: import("node:test").TestContext): number[] {
     return original(callback, ofPackage ? 0 : ms, ...(args as []));
   }) as typeof setTimeout);
   return waits;
+}
+
+/** Holds the timeouts of attempts until the test calls `expire`, so that a slow machine does not end an attempt. */
+function holdTimeouts(t: import("node:test").TestContext): { expire: () => void; waits: number[] } {
+  const waits: number[] = [];
+  let end = () => {};
+  const original = globalThis.setTimeout;
+  t.mock.method(globalThis, "setTimeout", ((callback: () => void, ms: number, ...args: unknown[]) => {
+    const ofAttempt = callback.toString().includes("No complete response");
+    if (ofAttempt) {
+      waits.push(ms);
+      end = callback;
+    }
+    return original(callback, ofAttempt ? 2 ** 30 : ms, ...(args as []));
+  }) as typeof setTimeout);
+  return { expire: () => end(), waits };
 }

@@ -10,14 +10,14 @@ import (
 func arguments(cmd *cobra.Command) cobra.PositionalArgs {
 	var names []string
 	required := 0
-	words := strings.Fields(cmd.Use)[1:]
-	for i := 0; i < len(words); i++ {
-		if strings.HasPrefix(words[i], "-") { // a flag and its value
+	parts := strings.Fields(cmd.Use)[1:]
+	for i := 0; i < len(parts); i++ {
+		if strings.HasPrefix(parts[i], "-") { // a flag and its value
 			i++
 			continue
 		}
-		names = append(names, strings.Trim(words[i], "[]"))
-		if !strings.HasPrefix(words[i], "[") {
+		names = append(names, strings.Trim(parts[i], "[]"))
+		if !strings.HasPrefix(parts[i], "[") {
 			required++
 		}
 	}

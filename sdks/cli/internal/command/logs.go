@@ -15,6 +15,7 @@ import (
 
 	holdfast "holdfast.dev/sdks/go"
 
+	"holdfast.dev/sdks/cli/internal/follow"
 	"holdfast.dev/sdks/cli/internal/operations"
 	"holdfast.dev/sdks/cli/internal/output"
 	"holdfast.dev/sdks/cli/internal/profile"
@@ -111,7 +112,7 @@ func (t *tail) follow(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if refused := (*holdfast.Error)(nil); errors.As(err, &refused) && refused.Status < http.StatusInternalServerError && refused.Status != http.StatusTooManyRequests {
+		if refused := (*holdfast.Error)(nil); errors.As(err, &refused) && follow.Refused(refused) {
 			return err
 		}
 		if err != nil {

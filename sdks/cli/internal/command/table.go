@@ -188,13 +188,13 @@ func (t *listTable) row(ctx context.Context, text json.RawMessage) (json.RawMess
 	if end == day {
 		end = ""
 	}
-	row["starts"] = words(day, output.Scalar(row["event_start_time"]))
-	row["ends"] = words(end, output.Scalar(row["event_end_time"]))
+	row["starts"] = joined(day, output.Scalar(row["event_start_time"]))
+	row["ends"] = joined(end, output.Scalar(row["event_end_time"]))
 	return json.Marshal(row)
 }
 
-// words returns the texts that are not empty, separated by spaces, as JSON.
-func words(texts ...string) json.RawMessage {
+// joined returns the texts that are not empty, separated by spaces, as JSON.
+func joined(texts ...string) json.RawMessage {
 	text, _ := json.Marshal(strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), " ")) // a string
 	return text
 }

@@ -86,10 +86,18 @@ func (f *Follower) Follow(ctx context.Context, take func(Event)) error {
 	}
 }
 
+// Refused reports whether the platform would reject the same request again.
+func Refused(refused *holdfast.Error) bool {
+	if refused.Header.Get("Service-Should-Retry") == "false" {
+		return true
+	}
+	return refused.Status < http.StatusInternalServerError && refused.Status != http.StatusRequestTimeout && refused.Status != http.StatusTooManyRequests
+}
+
 // final reports whether the platform would reject the same request again, or the credential cannot be renewed.
 func final(err error) bool {
 	if refused := (*holdfast.Error)(nil); errors.As(err, &refused) {
-		return refused.Status < http.StatusInternalServerError && refused.Status != http.StatusRequestTimeout && refused.Status != http.StatusTooManyRequests
+		return Refused(refused)
 	}
 	connection := (*holdfast.ConnectionError)(nil)
 	return !errors.As(err, &connection) && !errors.Is(err, io.EOF) && !errors.Is(err, errCut) && !errors.Is(err, errSilent)
