@@ -160,7 +160,7 @@ func TestRunbooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const folder = "https://docs.example.com/operations/"
+	const folder = "https://docs.holdfast.test/operations/"
 	sections := map[string]bool{}
 	for _, page := range pages {
 		text, err := os.ReadFile(page)

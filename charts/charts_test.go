@@ -60,7 +60,7 @@ func renderRelease(t *testing.T, folder, release, namespace string, args ...stri
 
 // variants are the values that are rendered into golden files.
 var variants = map[string][]string{
-	"default": nil, "dev": {"-f", "values-dev.yaml"}, "production": {"-f", "values-production.yaml"},
+	"default": nil, "dev": {"-f", "values-dev.yaml"}, "production": {"-f", "values-production.yaml", "-f", site("production")},
 	"keda": {"--set", "services.bookings.autoscaling.keda.enabled=true,services.bookings.autoscaling.keda.topics={customers},services.bookings.autoscaling.keda.bootstrapServers=kafka:9092,services.bookings.autoscaling.keda.consumerGroup=holdfast.bookings,httpRoute.enabled=true,httpRoute.parentRefs[0].name=external", "--set-string", "services.gateway.env.TRUSTED_PROXY_HOPS=1"},
 }
 
@@ -91,7 +91,7 @@ func TestGolden(t *testing.T) {
 func TestLint(t *testing.T) {
 	t.Parallel()
 	helm := tool(t, "HELM")
-	for _, args := range [][]string{{"platform"}, {"platform", "-f", "platform/values-dev.yaml"}, {"platform", "-f", "platform/values-production.yaml"}} {
+	for _, args := range [][]string{{"platform"}, {"platform", "-f", "platform/values-dev.yaml"}, {"platform", "-f", "platform/values-production.yaml", "-f", site("production")}} {
 		cmd := exec.Command(helm, append([]string{"lint", "--strict", "--kube-version", "1.30.0"}, args...)...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", args, out)
@@ -167,9 +167,15 @@ func TestBadValues(t *testing.T) {
 		"services.gateway.autoscaling.keda.enabled=true,services.gateway.autoscaling.cpuPercent=0":         "services.gateway.autoscaling.keda: gateway reads no topic",
 		"services.bookings.autoscaling.keda.enabled=true,services.bookings.env.KAFKA_SASL_MECHANISM=plain": "services.bookings.autoscaling.keda.authenticationRef.name must name a TriggerAuthentication",
 	} {
-		if _, err := render(t, "--set", set); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", set, err)
-		}
+		refuses(t, set, want)
+	}
+}
+
+// refuses checks that the chart refuses a value with an error that contains a text.
+func refuses(t *testing.T, set, want string) {
+	t.Helper()
+	if _, err := render(t, "--set", set); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: %v", set, err)
 	}
 }
 

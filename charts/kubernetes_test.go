@@ -92,20 +92,17 @@ func examples(t *testing.T) map[string][]string {
 	all := map[string][]string{}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
-		switch name {
-		case "argocd":
-			all[name] = []string{"-f", application(t, file)}
-		case "kind": // in addition to the values that `make kind-install` sets
+		if name == "kind" { // in addition to the values that `make kind-install` sets
 			all[name] = []string{"-f", "values-dev.yaml", "-f", "../" + file}
-		default:
-			all[name] = []string{"-f", "../" + file}
+		} else {
+			all[name] = append(overlay(t, name), "-f", site(name))
 		}
 	}
 	return all
 }
 
-// application returns a file with the values of an Application of Argo CD.
-func application(t *testing.T, file string) string {
+// application returns the arguments for the values of an Application of Argo CD.
+func application(t *testing.T, file string) (args []string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -115,6 +112,9 @@ func application(t *testing.T, file string) string {
 	if err := yaml.Unmarshal(text, &app); err != nil {
 		t.Fatal(err)
 	}
+	for _, name := range list(at(app, "spec", "source", "helm", "valueFiles")) {
+		args = append(args, "-f", name.(string))
+	}
 	if text, err = yaml.Marshal(at(app, "spec", "source", "helm", "valuesObject")); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func application(t *testing.T, file string) string {
 	if err := os.WriteFile(values, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return values
+	return append(args, "-f", values)
 }
 
 // TestExamples checks what each example is about.
@@ -138,7 +138,7 @@ func TestExamples(t *testing.T) {
 		}
 	}
 	eks := find(t, rendered["eks"], "ConfigMap", "holdfast-bookings").Data
-	if eks["KAFKA_TLS"] != "true" || eks["KAFKA_SASL_MECHANISM"] != "scram-sha-512" || eks["PUBLIC_URL"] != "https://api.example.com" {
+	if eks["KAFKA_TLS"] != "true" || eks["KAFKA_SASL_MECHANISM"] != "scram-sha-512" || eks["PUBLIC_URL"] != "https://api.holdfast.test" || eks["KAFKA_CA_FILE"] != "" {
 		t.Errorf("eks: %v", eks)
 	}
 	find(t, rendered["eks"], "ScaledObject", "holdfast-bookings")

@@ -38,7 +38,7 @@ func TestAnEntryIsAService(t *testing.T) {
 		kinds = append(kinds, o.Kind)
 		switch o.Kind {
 		case "Deployment":
-			if image := at(podOf(o), "containers", 0, "image"); image != "REGISTRY/holdfast/example:VERSION" {
+			if image := at(podOf(o), "containers", 0, "image"); image != "registry.holdfast.test/holdfast/example:1.2.3" {
 				t.Errorf("it runs %v", image)
 			}
 		case "ConfigMap":
@@ -133,7 +133,7 @@ const digest = "sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0
 
 // clusterValues are values that a platform team can set for its own cluster.
 var clusterValues = []string{"--set", strings.Join([]string{
-	"defaults.image.registry=registry.example.com", "defaults.image.tag=1.2.3", "services.bookings.image.digest=" + digest,
+	"defaults.image.registry=registry.holdfast.test", "defaults.image.tag=1.2.3", "services.bookings.image.digest=" + digest,
 	`services.bookings.serviceAccount.annotations.eks\.amazonaws\.com/role-arn=arn:bookings`,
 	"services.bookings.extraEnv[0].name=DATABASE_URL",
 	"services.bookings.extraEnv[0].valueFrom.secretKeyRef.name=bookings-app,services.bookings.extraEnv[0].valueFrom.secretKeyRef.key=uri",
@@ -146,10 +146,10 @@ func TestClusterValues(t *testing.T) {
 	t.Parallel()
 	out := must(t, clusterValues...)
 	pod := podOf(find(t, out, "Deployment", "holdfast-bookings"))
-	if image := at(pod, "containers", 0, "image"); image != "registry.example.com/holdfast/bookings@"+digest {
+	if image := at(pod, "containers", 0, "image"); image != "registry.holdfast.test/holdfast/bookings@"+digest {
 		t.Errorf("bookings runs %v", image)
 	}
-	if image := at(podOf(find(t, out, "Deployment", "holdfast-customers")), "containers", 0, "image"); image != "registry.example.com/holdfast/customers:1.2.3" {
+	if image := at(podOf(find(t, out, "Deployment", "holdfast-customers")), "containers", 0, "image"); image != "registry.holdfast.test/holdfast/customers:1.2.3" {
 		t.Errorf("customers runs %v", image)
 	}
 	if env := at(pod, "containers", 0, "env", 0); at(env, "name") != "DATABASE_URL" || at(env, "valueFrom", "secretKeyRef", "key") != "uri" || at(pod, "priorityClassName") != "serving" {
@@ -164,7 +164,7 @@ func TestClusterValues(t *testing.T) {
 	job := podOf(find(t, out, "Job", "holdfast-bookings-migrate"))
 	for _, c := range containers(job) {
 		found := slices.ContainsFunc(list(at(c, "env")), func(env any) bool { return at(env, "name") == "MIGRATE_DATABASE_URL" })
-		if !found || at(c, "image") != "registry.example.com/holdfast/bookings@"+digest || at(job, "priorityClassName") != "serving" {
+		if !found || at(c, "image") != "registry.holdfast.test/holdfast/bookings@"+digest || at(job, "priorityClassName") != "serving" {
 			t.Errorf("the migration: %v", c)
 		}
 	}
@@ -203,7 +203,7 @@ func TestKedaFollowsTheService(t *testing.T) {
 	for _, trigger := range triggers[1:] {
 		topics = append(topics, at(trigger, "metadata", "topic").(string))
 		for key, want := range map[string]string{
-			"bootstrapServers": "KAFKA:9093", "consumerGroup": "holdfast.bookings", "lagThreshold": "500", "tls": "enable", "sasl": "scram_sha512",
+			"bootstrapServers": "kafka.holdfast.test:9093", "consumerGroup": "holdfast.bookings", "lagThreshold": "500", "tls": "enable", "sasl": "scram_sha512",
 		} {
 			if got := at(trigger, "metadata", key); got != want {
 				t.Errorf("%s is %v", key, got)

@@ -56,12 +56,13 @@ var unread = map[string]string{
 	"defaults.trustBundles":       "value: /etc/holdfast/trust/every-trust:/etc/holdfast/trust/every-ca",
 	"defaults.metadata":           "argocd.argoproj.io/sync-wave: \"107\"",
 	"defaults.image.digest":       "@sha256:0a0a",
+	"defaults.image.repository":   "image: registry.every.test/every/gateway:every-tag",
 	"defaults.secrets.keys":       "value: /every/secrets/EVERY_KEY",
 	"defaults.strategy":           "maxUnavailable: 13%",
 	"defaults.pdb.maxUnavailable": "maxUnavailable: 41%",
 	"networks":                    "port: 4319",
-	"authUrl":                     "AUTH_URL: \"https://sign-in.every.example\"",
-	"publicUrl":                   "PUBLIC_URL: \"https://api.every.example\"",
+	"authUrl":                     "AUTH_URL: \"https://sign-in.every.test\"",
+	"publicUrl":                   "PUBLIC_URL: \"https://api.every.test\"",
 }
 
 var row = regexp.MustCompile("(?m)^\\| `([a-zA-Z.]+)` \\| ([^|]*) \\|")
@@ -191,9 +192,9 @@ func TestPlacements(t *testing.T) {
 // TestHostsFollowTheURLs checks that the Ingress and the HTTPRoute serve the hosts of both URLs if no hosts are listed.
 func TestHostsFollowTheURLs(t *testing.T) {
 	t.Parallel()
-	args := []string{"--set", "publicUrl=https://api.example.com,authUrl=https://login.example.com:8443,ingress.enabled=true,httpRoute.enabled=true,httpRoute.parentRefs[0].name=external,ingress.tlsSecret=tls", "--set-string", "services.gateway.env.TRUSTED_PROXY_HOPS=1"}
+	args := []string{"--set", "publicUrl=https://api.holdfast.test,authUrl=https://login.holdfast.test:8443,ingress.enabled=true,httpRoute.enabled=true,httpRoute.parentRefs[0].name=external,ingress.tlsSecret=tls", "--set-string", "services.gateway.env.TRUSTED_PROXY_HOPS=1"}
 	rendered := must(t, args...)
-	want := []any{"api.example.com", "login.example.com"}
+	want := []any{"api.holdfast.test", "login.holdfast.test"}
 	ingress := find(t, rendered, "Ingress", "holdfast-gateway").Spec
 	var rules []any
 	for _, rule := range list(ingress["rules"]) {
@@ -202,10 +203,10 @@ func TestHostsFollowTheURLs(t *testing.T) {
 	if route := find(t, rendered, "HTTPRoute", "holdfast-gateway").Spec["hostnames"]; !reflect.DeepEqual(route, any(want)) || !reflect.DeepEqual(rules, want) || !reflect.DeepEqual(at(ingress, "tls", 0, "hosts"), any(want)) {
 		t.Errorf("route %v, rules %v, TLS %v", route, rules, ingress["tls"])
 	}
-	if env := find(t, rendered, "ConfigMap", "holdfast-identity").Data; env["PUBLIC_URL"] != "https://api.example.com" || env["AUTH_URL"] != "https://login.example.com:8443" {
+	if env := find(t, rendered, "ConfigMap", "holdfast-identity").Data; env["PUBLIC_URL"] != "https://api.holdfast.test" || env["AUTH_URL"] != "https://login.holdfast.test:8443" {
 		t.Errorf("identity has %v", env)
 	}
-	if env := find(t, must(t, args[0], strings.Replace(args[1], "authUrl=https://login.example.com:8443,", "", 1), args[2], args[3]), "ConfigMap", "holdfast-identity").Data; env["AUTH_URL"] != "https://api.example.com" {
+	if env := find(t, must(t, args[0], strings.Replace(args[1], "authUrl=https://login.holdfast.test:8443,", "", 1), args[2], args[3]), "ConfigMap", "holdfast-identity").Data; env["AUTH_URL"] != "https://api.holdfast.test" {
 		t.Errorf("without authUrl, identity has %v", env)
 	}
 }
@@ -311,11 +312,12 @@ func TestOldValues(t *testing.T) {
 		}
 		return all
 	}
-	old := must(t, "-f", "../testdata/values/0.2.0.yaml", "-f", "../testdata/values/0.2.0-production.yaml")
+	const replaced = "defaults.env.PUBLIC_URL=https://api.holdfast.test,services.identity.env.AUTH_URL=https://login.holdfast.test,ingress.host=old.holdfast.test"
+	old := must(t, "-f", "../testdata/values/0.2.0.yaml", "-f", "../testdata/values/0.2.0-production.yaml", "-f", site("production"), "--set", replaced)
 	if got, want := named(old), named(must(t, variants["production"]...)); !slices.Equal(got, want) {
 		t.Errorf("%v\nwant %v", got, want)
 	}
-	if host := at(find(t, old, "Ingress", "holdfast-gateway").Spec, "rules", 0, "host"); host != "HOST" {
+	if host := at(find(t, old, "Ingress", "holdfast-gateway").Spec, "rules", 0, "host"); host != "old.holdfast.test" {
 		t.Errorf("the Ingress serves %v", host)
 	}
 }

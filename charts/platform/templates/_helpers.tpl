@@ -13,7 +13,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{/*
 The metadata of an object: kind, name, namespace, labels, annotations, the values of metadata, and own, the labels and annotations of
 a more specific value. Labels of the chart take precedence, because selectors use them. Annotations of the values take
-precedence.
+precedence; those that contain a list of attributes are merged.
 */}}
 {{- define "platform.metadata" -}}
 {{- $kind := index .metadata .kind | default dict -}}
@@ -21,6 +21,11 @@ precedence.
 {{- $own := .own | default dict -}}
 {{- $labels := merge dict .labels ($kind.labels | default dict) ($own.labels | default dict) ($all.labels | default dict) -}}
 {{- $annotations := merge dict ($kind.annotations | default dict) ($own.annotations | default dict) ($all.annotations | default dict) (.annotations | default dict) -}}
+{{- range $name, $attributes := .annotations | default dict -}}
+{{- if hasSuffix "-attributes" $name -}}
+{{- $_ := set $annotations $name (include "platform.attributes" (list $attributes (get $annotations $name))) -}}
+{{- end -}}
+{{- end -}}
 name: {{ toYaml .name }}
 namespace: {{ toYaml .namespace }}
 labels: {{- toYaml $labels | nindent 2 }}
@@ -46,6 +51,11 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- if .Values.defaults.image.digest -}}
 {{- fail "defaults.image.digest: a digest identifies a single image; set services.<name>.image.digest instead" -}}
 {{- end -}}
+{{- if and .Values.defaults.image.repository (not (contains "{service}" .Values.defaults.image.repository)) -}}
+{{- fail (printf "defaults.image.repository: %q names a single image; write {service} where the name of the service belongs, or set services.<name>.image.repository" .Values.defaults.image.repository) -}}
+{{- end -}}
+{{- include "platform.checkPlaceholders" . -}}
+{{- include "platform.checkSettings" . -}}
 {{- if and .Values.defaults.serviceAccount.name .Values.defaults.serviceAccount.create -}}
 {{- fail "defaults.serviceAccount.name: an account for all services must exist, so set defaults.serviceAccount.create to false; or set services.<name>.serviceAccount.name" -}}
 {{- end -}}
@@ -55,6 +65,7 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- range include "platform.services" . | fromJson -}}
 {{- if .enabled -}}
 {{- include "platform.checkScaling" . -}}
+{{- include "platform.checkStop" . -}}
 {{- end -}}
 {{- end -}}
 {{- $known := concat (keys (include "platform.services" . | fromJson)) (list "migrate" "test") -}}

@@ -128,3 +128,27 @@ annotations: {{- toYaml . | nindent 2 }}
 {{- end -}}
 {{- toYaml $container -}}
 {{- end }}
+
+{{/* How long a pod of a service may take to stop: its preStop hook sleeps, it still serves, and its last requests end. */}}
+{{- define "platform.stopSeconds" -}}
+{{- $preStop := (.lifecycle.preStop | default dict).sleep | default dict -}}
+{{- add (int64 $preStop.seconds) (mul 2 (int64 .drain.delaySeconds)) (int64 .drain.graceSeconds) -}}
+{{- end }}
+
+{{/* The seconds after which Kubernetes kills a pod that shuts down. */}}
+{{- define "platform.gracePeriod" -}}
+{{- .terminationGracePeriodSeconds | default (include "platform.stopSeconds" .) -}}
+{{- end }}
+
+{{/* Fails if Kubernetes would kill a pod before it has stopped. */}}
+{{- define "platform.checkStop" -}}
+{{- $preStop := .lifecycle.preStop | default dict -}}
+{{- $grace := int64 .terminationGracePeriodSeconds -}}
+{{- $needed := int64 (include "platform.stopSeconds" .) -}}
+{{- if and $preStop (not $preStop.sleep) (eq $grace 0) -}}
+{{- fail (printf "services.%s.lifecycle.preStop: set terminationGracePeriodSeconds too, to the longest time of the hook and %d seconds to drain" .name $needed) -}}
+{{- end -}}
+{{- if and (gt $grace 0) (lt $grace $needed) -}}
+{{- fail (printf "services.%s.terminationGracePeriodSeconds: %d is too short; set at least %d: the sleep of lifecycle.preStop, twice drain.delaySeconds, and drain.graceSeconds" .name $grace $needed) -}}
+{{- end -}}
+{{- end }}

@@ -41,7 +41,7 @@ imageReference, secret, configMap, serviceAccountName, secretFiles, and in env t
 {{- $tag := $s.image.tag | default $.Chart.AppVersion -}}
 {{- $labels := dict "app.kubernetes.io/version" (regexReplaceAll "^[^A-Za-z0-9]+|[^A-Za-z0-9]+$" (trunc 63 $tag) "") -}}
 {{- $_ := set $s "labels" (merge $labels $s.selector (include "platform.labels" $ | fromYaml)) -}}
-{{- $image := $s.image.repository | default (printf "holdfast/%s" $name) -}}
+{{- $image := $s.image.repository | default "holdfast/{service}" | replace "{service}" $name -}}
 {{- with $s.image.registry -}}
 {{- $image = printf "%s/%s" . $image -}}
 {{- end -}}
@@ -89,4 +89,43 @@ imageReference, secret, configMap, serviceAccountName, secretFiles, and in env t
 {{- $_ := set $s "secretEnv" (ternary (list "KAFKA_SASL_USERNAME") list (has "KAFKA_SASL_PASSWORD" $names)) -}}
 {{- end -}}
 {{- toJson $services -}}
+{{- end }}
+
+{{/* The address families of a Service, as lines of its spec. */}}
+{{- define "platform.ipFamilies" -}}
+{{- if and (gt (len .ipFamilies) 1) (not (hasSuffix "DualStack" .ipFamilyPolicy)) }}
+{{- fail (printf "services.%s.ipFamilyPolicy: PreferDualStack or RequireDualStack is necessary for two ipFamilies" .name) }}
+{{- end }}
+{{- with .ipFamilyPolicy }}
+  ipFamilyPolicy: {{ . }}
+{{- end }}
+{{- with .ipFamilies }}
+  ipFamilies: {{- toYaml . | nindent 4 }}
+{{- end }}
+{{- end }}
+
+{{/* Fails if env contains a name that is no setting, which the service would ignore. */}}
+{{- define "platform.checkSettings" -}}
+{{- $known := .Files.Get "files/settings.yaml" | fromYaml -}}
+{{- $services := include "platform.services" . | fromJson -}}
+{{- $any := list -}}
+{{- range $known -}}
+{{- $any = concat $any . -}}
+{{- end -}}
+{{- range $key, $value := .Values.defaults.env -}}
+{{- if not (has $key $any) -}}
+{{- fail (printf "defaults.env.%s is no setting of a service (docs/settings.md); set other variables with extraEnv" $key) -}}
+{{- end -}}
+{{- end -}}
+{{- range $name, $block := .Values.services -}}
+{{- $own := index $known $name | default list -}}
+{{- range (index $services $name).calls -}}
+{{- $own = append $own (printf "UPSTREAM_%s_URL" (upper .)) -}}
+{{- end -}}
+{{- range $key, $value := ($block | default dict).env -}}
+{{- if not (or (has $key $own) (hasKey $.Values.defaults.env $key)) -}}
+{{- fail (printf "services.%s.env.%s is no setting of %s (docs/settings.md); set other variables with extraEnv" $name $key $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- end }}

@@ -1,5 +1,5 @@
-// Command settings writes docs/settings.md: every setting of every service, read from the Config structs and their comments. `make
-// gen` runs it in the folder libs.
+// Command settings writes docs/settings.md, every setting of every service, and the names of the settings for the chart. It reads them
+// from the Config structs and their comments. `make gen` runs it in the folder libs.
 package main
 
 import (
@@ -8,14 +8,22 @@ import (
 	"path/filepath"
 )
 
+// files returns the text of each generated file, by its path in the checkout.
+var files = map[string]func(root string) (string, error){
+	"docs/settings.md":                    page,
+	"charts/platform/files/settings.yaml": chart,
+}
+
 func main() {
 	const root = ".."
-	page, err := page(root)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(root, "docs", "settings.md"), []byte(page), 0o644) //nolint:gosec // a page of the documentation
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "settings:", err)
-		os.Exit(1)
+	for path, write := range files {
+		text, err := write(root)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(root, filepath.FromSlash(path)), []byte(text), 0o644) //nolint:gosec // documentation, and a list of names
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "settings:", err)
+			os.Exit(1)
+		}
 	}
 }

@@ -3,24 +3,49 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
 const repository = "../../.."
 
-func TestPageIsCurrent(t *testing.T) {
+func TestFilesAreCurrent(t *testing.T) {
 	t.Parallel()
-	want, err := page(repository)
-	if err != nil {
-		t.Fatal(err)
+	for path, write := range files {
+		want, err := write(repository)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(repository, filepath.FromSlash(path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != want {
+			t.Errorf("%s is stale: run make gen and commit", path)
+		}
 	}
-	got, err := os.ReadFile(filepath.Join(repository, "docs", "settings.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != want {
-		t.Error("docs/settings.md is stale: run make gen and commit")
+}
+
+// TestNames checks that the chart accepts the settings that a service reads itself, with other services, and for its commands, and the
+// files of secret ones. It does not accept settings of other services.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	s := newSource(repository)
+	for service, has := range map[string]map[string]bool{
+		"identity": {"MAIL_URL_FILE": true, "MAIL_FROM": true, "MAIL_FROM_FILE": false, "DATABASE_MAX_CONNS": true, "LOG_LEVEL": true, "STRIPE_URL": false},
+		"payments": {"STRIPE_URL": true, "DATABASE_URL_FILE": true, "RATE_LIMIT_PER_MINUTE": false},
+		"gateway":  {"REDIS_URL": true, "DATABASE_MAX_CONNS": false, "STOP_DELAY": true, "UPSTREAM_URL": true},
+	} {
+		names, err := s.names(service)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range has {
+			if slices.Contains(names, name) != want {
+				t.Errorf("%s has %s: %v", service, name, !want)
+			}
+		}
 	}
 }
 

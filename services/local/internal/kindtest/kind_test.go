@@ -197,8 +197,8 @@ func await(t *testing.T, what string, limit time.Duration, ok func() bool) {
 func TestServerAcceptsTheCharts(t *testing.T) {
 	for _, values := range []string{"values-dev.yaml", "values-production.yaml"} {
 		args := []string{"template", namespace, filepath.Join(root, "charts/platform"), "-f", filepath.Join(root, "charts/platform", values), "--no-hooks", "--kube-version", "1.34.0"}
-		if values == "values-production.yaml" { // values that the file does not set, and kinds of operators that are not installed here
-			args = append(args, "--set", "ingress.host=api.example.com,defaults.image.registry=registry.example.com,prometheusRule.enabled=false,defaults.serviceMonitor.enabled=false")
+		if values == "values-production.yaml" { // without its placeholders, and without kinds of operators that are not installed here
+			args = append(args, "-f", filepath.Join(root, "charts/testdata/values/site/production.yaml"), "--set", "prometheusRule.enabled=false,defaults.serviceMonitor.enabled=false")
 		}
 		rendered, err := lab.RunHelm(t.Context(), args...)
 		if err != nil {
