@@ -6,12 +6,9 @@ import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from unittest import mock
 
-import httpx
-
 import holdfast
 
 from .case import ClientCase
-from .server import Reply
 
 
 class _Proxy(BaseHTTPRequestHandler):
