@@ -78,8 +78,12 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		Passwords: passwords, Metrics: app.NewMetrics(rt.Metrics, passwords), Box: box,
 		Now: time.Now, Log: rt.Log, Wake: p.Relay.Wake, Mailer: mailer, AuthURL: cfg.AuthURL, ClosingPeriod: cfg.ClosingPeriod,
 	}
+	resets := app.NewPasswordResets(identity)
+	if resets != nil {
+		rt.Go("password resets", resets.Run)
+	}
 	server, err := oauth.New(oauth.Options{
-		App: identity, Box: box, AuthURL: cfg.AuthURL, PublicURL: strings.TrimSuffix(rt.Common.PublicURL, "/"), Now: time.Now,
+		App: identity, Box: box, Resets: resets, AuthURL: cfg.AuthURL, PublicURL: strings.TrimSuffix(rt.Common.PublicURL, "/"), Now: time.Now,
 	})
 	if err != nil {
 		return err

@@ -150,8 +150,11 @@ const (
 	Reset  LinkPurpose = "reset"
 )
 
-// LinkLifetime is how long a one-time link is valid.
-const LinkLifetime = 24 * time.Hour
+// How long a one-time link is valid, and one that a person requested to reset their password.
+const (
+	LinkLifetime  = 24 * time.Hour
+	ResetLifetime = time.Hour
+)
 
 // LinkURL returns the URL of the one-time link with the given token, at identity's AUTH_URL.
 func LinkURL(authURL, token string) string {
@@ -200,9 +203,12 @@ func inMail(r rune, followed bool) bool {
 	return false
 }
 
+// Sentence returns a text that ends with a name with one period at its end: names such as "Boats Inc." have their own.
+func Sentence(text string) string { return strings.TrimSuffix(text, ".") + "." }
+
 // LinkMessage returns the text of the message with a one-time link.
 func LinkMessage(subject, link string) string {
-	return subject + ".\n\nTo set your password, open this link within 24 hours:\n\n" + link + "\n\nIf you did not expect this email, you can ignore it.\n"
+	return Sentence(subject) + "\n\nTo set your password, open this link within 24 hours:\n\n" + link + "\n\nIf you did not expect this email, you can ignore it.\n"
 }
 
 const maxEmail = 255

@@ -48,6 +48,16 @@ func TestMailName(t *testing.T) {
 	}
 }
 
+// TestSentence checks that a message has one period after a tenant's name.
+func TestSentence(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"Boats": "to Boats.\n", "Boats Inc.": "to Boats Inc.\n", "Boats, Ltd.": "to Boats, Ltd.\n"} {
+		if got := domain.LinkMessage(domain.InviteSubject(name), "https://auth.test/oauth/link/x"); !strings.HasPrefix(got, "You have been invited "+want) {
+			t.Errorf("%q: %q", name, got)
+		}
+	}
+}
+
 // TestFoldEmail checks that an address has one account, regardless of its case, its Unicode form, and the form of its domain.
 func TestFoldEmail(t *testing.T) {
 	t.Parallel()

@@ -36,6 +36,12 @@ func IsRecoveryCode(s string) bool {
 // InviteThrottle limits the messages that the members of one tenant can send to any address.
 var InviteThrottle = Throttle{Free: 100, First: time.Minute, Longest: time.Hour}
 
+// The throttles of requests for a link that resets a password: of one email address, and of one network.
+var (
+	ResetAddressThrottle = Throttle{Free: 3, First: 5 * time.Minute, Longest: time.Hour}
+	ResetNetworkThrottle = Throttle{Free: 20, First: time.Minute, Longest: time.Hour}
+)
+
 // ThrottleMemory is how long failures and invitations count after the last one.
 const ThrottleMemory = 24 * time.Hour
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -173,7 +174,8 @@ type NewLink struct {
 	TenantID        *ids.Tenant // the inviting tenant; nil for a link that resets the password
 	Hash            []byte
 	Purpose         domain.LinkPurpose
-	VerifiesAddress bool // using it verifies the address
+	VerifiesAddress bool          // using it verifies the address
+	Lifetime        time.Duration // 0: domain.LinkLifetime
 	Now             time.Time
 }
 
@@ -182,7 +184,7 @@ func SetLink(ctx context.Context, tx pg.Tx, l NewLink) error {
 	b := &pgx.Batch{}
 	b.Queue(`delete from operator_links where operator_id = $1 and (tenant_id is not distinct from $2 or expires_at <= $3)`, l.OperatorID, l.TenantID, l.Now)
 	b.Queue(`insert into operator_links (hash, operator_id, tenant_id, purpose, proves, expires_at) values ($1, $2, $3, $4, $5, $6)`,
-		l.Hash, l.OperatorID, l.TenantID, l.Purpose, l.VerifiesAddress, l.Now.Add(domain.LinkLifetime))
+		l.Hash, l.OperatorID, l.TenantID, l.Purpose, l.VerifiesAddress, l.Now.Add(cmp.Or(l.Lifetime, domain.LinkLifetime)))
 	return send(ctx, tx, b, "make a link")
 }
 

@@ -60,6 +60,7 @@ type world struct {
 	operator domain.Operator
 	client   domain.App
 	metrics  *prometheus.Registry
+	resets   *app.PasswordResets
 
 	mu    sync.Mutex
 	ahead time.Duration // guarded by mu: how far the server's clock is ahead
@@ -101,7 +102,7 @@ func (w *world) serve(box *crypt.Box) {
 	engine := httpx.NewRouter("https://booking.test", domain.ErrTenantNotFound)
 	listener := httptest.NewUnstartedServer(engine)
 	issuer := "http://" + listener.Listener.Addr().String()
-	s, err := oauth.New(oauth.Options{App: w.app, Box: box, AuthURL: issuer, PublicURL: issuer, Now: w.now})
+	s, err := oauth.New(oauth.Options{App: w.app, Box: box, AuthURL: issuer, PublicURL: issuer, Resets: w.resets, Now: w.now})
 	if err != nil {
 		w.t.Fatal(err)
 	}

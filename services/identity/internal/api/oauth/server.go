@@ -23,9 +23,10 @@ import (
 // Options are the dependencies of a Server.
 type Options struct {
 	App       *app.App
-	Box       *crypt.Box // seals the tokens that a rotation stores for its leeway
-	AuthURL   string     // URL of the pages and endpoints for people and apps: the issuer, without a trailing slash
-	PublicURL string     // URL of the gateway, without a path. The tokens are for the API and the tools for assistants below it
+	Box       *crypt.Box          // seals the tokens that a rotation stores for its leeway
+	AuthURL   string              // URL of the pages and endpoints for people and apps: the issuer, without a trailing slash
+	PublicURL string              // URL of the gateway, without a path. The tokens are for the API and the tools for assistants below it
+	Resets    *app.PasswordResets // mails links that reset a password; nil: mail is not configured
 	Now       func() time.Time
 }
 
@@ -81,6 +82,7 @@ func (s *Server) Mount(e *gin.Engine, internal func(h httpx.Handler, peers ...st
 	api(http.MethodGet, "/oauth/style.css", style)
 	page("/oauth/authorize", s.authorize, http.MethodGet, http.MethodPost)
 	page("/oauth/sign-in", s.signIn, http.MethodGet, http.MethodPost)
+	page("/oauth/forgot-password", s.forgotPassword, http.MethodGet, http.MethodPost)
 	page("/oauth/second-factor", s.secondFactor, http.MethodGet, http.MethodPost)
 	page("/oauth/sign-out", s.signOut, http.MethodPost)
 	page("/oauth/account", s.account, http.MethodGet, http.MethodPost)

@@ -21,17 +21,17 @@ func (s *Server) signIn(v *pageRequest) error {
 		hint = a.params.Get("login_hint")
 	}
 	if v.r.Method == http.MethodGet {
-		return v.show(http.StatusOK, pages.SignIn(v.frame(), from, hint, ""))
+		return v.show(http.StatusOK, pages.SignIn(v.frame(), from, hint, "", s.Resets != nil))
 	}
 	email := v.form.Get("email")
 	if !v.genuine() {
-		return v.show(http.StatusBadRequest, pages.SignIn(v.frame(), from, email, v.T("stale")))
+		return v.show(http.StatusBadRequest, pages.SignIn(v.frame(), from, email, v.T("stale"), s.Resets != nil))
 	}
 	o, err := s.App.SignIn(v.r.Context(), app.SignIn{
 		Email: email, Password: v.form.Get("password"), Browser: v.browser, Address: v.network(), By: originOf(v.r, "sign-in"),
 	})
 	if status, text := v.wrong(err, "wrong"); status != 0 {
-		return v.show(status, pages.SignIn(v.frame(), from, email, text))
+		return v.show(status, pages.SignIn(v.frame(), from, email, text, s.Resets != nil))
 	}
 	if err != nil {
 		return err
