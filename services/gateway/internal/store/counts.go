@@ -255,5 +255,6 @@ func (c *Counts) Close() error {
 		err = syscall.Munmap(c.mapped)
 		c.mapped = nil
 	}
-	return errors.Join(err, c.file.Close())
+	// A child process has a copy of the file from its fork until it runs its program. Close alone would leave the lock to it.
+	return errors.Join(err, syscall.Flock(int(c.file.Fd()), syscall.LOCK_UN), c.file.Close())
 }

@@ -5,7 +5,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"holdfast.dev/libs/ids"
@@ -175,6 +177,38 @@ func TestCountsAreBounded(t *testing.T) {
 	if n := c.Requests(); n != 2*store.MaxCounted+3 {
 		t.Errorf("%d requests", n)
 	}
+}
+
+// TestCountsAreFreeAfterClose checks that the next user gets the file although a child process still has a copy of the descriptor, as between
+// its fork and its program.
+func TestCountsAreFreeAfterClose(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "counts")
+	c := openCounts(t, path)
+	copied := -1
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if target, err := os.Readlink("/proc/self/fd/" + entry.Name()); err == nil && target == path {
+			fd, err := strconv.Atoi(entry.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if copied, err = syscall.Dup(fd); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if copied < 0 {
+		t.Fatal("the file is not open")
+	}
+	defer func() { _ = syscall.Close(copied) }()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	openCounts(t, path)
 }
 
 func BenchmarkCounts(b *testing.B) {
