@@ -14,9 +14,11 @@ import (
 // ErrorsHead begins the list of errors at the end of each description in Reference.
 const ErrorsHead = "**Errors**\n\n"
 
-// reference adds the errors of each operation to its description, for the page that people read.
+// reference adds the errors of each operation to its description, for the page that people read, and offers only credentials that the page
+// can use.
 func reference(doc *yaml.Node) *yaml.Node {
 	withoutMarks(doc)
+	withoutFlows(doc)
 	for _, op := range operations(doc) {
 		declared := yamlnode.Get(op, "x-error-codes")
 		description := yamlnode.Get(op, "description")
@@ -30,6 +32,24 @@ func reference(doc *yaml.Node) *yaml.Node {
 		description.SetString(strings.TrimSpace(description.Value) + "\n\n" + errorList(codes))
 	}
 	return doc
+}
+
+// withoutFlows removes the schemes that need an app: the page is not an OAuth app, so it cannot get a token. A reader can enter one that they
+// have as a bearer token.
+func withoutFlows(doc *yaml.Node) {
+	schemes, security := yamlnode.Get(doc, "components", "securitySchemes"), yamlnode.Get(doc, "security")
+	if schemes == nil || security == nil {
+		return
+	}
+	for name, scheme := range yamlnode.Pairs(yamlnode.Clone(schemes)) {
+		if yamlnode.Get(scheme, "flows") == nil {
+			description := yamlnode.Text(scheme, "description") + " The access token of an [OAuth app](/docs/oauth) works too."
+			yamlnode.Set(yamlnode.Get(schemes, name), "description", yamlnode.Scalar(description))
+			continue
+		}
+		yamlnode.Remove(schemes, name)
+		security.Content = slices.DeleteFunc(security.Content, func(n *yaml.Node) bool { return yamlnode.Get(n, name) != nil })
+	}
 }
 
 // withoutMarks removes the marks that only openEnums reads.
