@@ -26,6 +26,7 @@ COMMIT := $(shell git rev-parse HEAD 2>/dev/null)
 STAMP := -ldflags '-X holdfast.dev/libs/command.commit=$(COMMIT) -X main.commit=$(COMMIT)'
 STYLE := $(patsubst %/package.json,%/assets/style.css,$(wildcard services/*/internal/pages/package.json))
 SCALAR := services/gateway/internal/api/docs/assets/scalar.js
+SEARCH := services/gateway/internal/api/docs/assets/minisearch.js
 FUZZTIME ?= 30s
 PAGES := $(wildcard services/*/internal/pages)
 GENERATED := proto/api proto/events proto/internalapi proto/platformapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) services/gateway/internal/api/docs/guides charts/platform/files/services.yaml charts/platform/files/settings.yaml charts/platform/VALUES.md charts/platform/files/dashboards skaffold.yaml docs/settings.md docs/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py' 'sdks/*/reference.md' sdks/collections
@@ -49,7 +50,7 @@ bin/loadtest: SOURCE := loadtest
 bin/oauth-app: SOURCE := examples/oauth-app
 bin/receiver: SOURCE := examples/receiver/go
 bin/%: SOURCE = services/$*
-bin/%: FORCE | $(SCALAR) $(STYLE)
+bin/%: FORCE | $(SCALAR) $(SEARCH) $(STYLE)
 	@mkdir -p bin; echo "build $@"; $(GO) build -C $(SOURCE) -p 2 -trimpath $(STAMP) -o $(CURDIR)/$@ .
 
 # The services with failpoints: the steps at which the end-to-end suite crashes them.
@@ -64,6 +65,9 @@ FORCE:
 
 $(SCALAR): .ci/scalar
 	@.ci/scalar $@
+
+$(SEARCH): .ci/search
+	@.ci/search $@
 
 $(STYLE): .ci/pages $(wildcard services/*/internal/pages/*.templ services/*/internal/pages/*.go services/*/internal/pages/*.css services/*/internal/pages/package*.json)
 	@.ci/pages $@
@@ -165,7 +169,7 @@ packages:
 storefront: ## build examples/storefront
 	@.ci/storefront build
 
-images: $(SCALAR) $(STYLE) ## build an image of every service, holdfast/<service>:$(TAG), without network access
+images: $(SCALAR) $(SEARCH) $(STYLE) ## build an image of every service, holdfast/<service>:$(TAG), without network access
 	@for s in $(SERVICES); do .ci/image $$s $(TAG) || exit 1; done
 
 release: ## publish a release of HEAD, such as make release VERSION=1.0.0 REGISTRY=registry.example.com KEY=cosign.key
@@ -245,6 +249,6 @@ hooks: ## check each commit of this checkout before git creates it; undo with gi
 
 clean: ## stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
-	@rm -rf bin $(SCALAR)
+	@rm -rf bin $(SCALAR) $(SEARCH)
 
 .PHONY: FORCE drill failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-drill kind-load kind-uninstall kind-down chart-audit gen contract-matrix verify tidy bench load fuzz hooks clean release release-test kind-release-test failover

@@ -13,7 +13,7 @@ import (
 // cliPath is the file of the command line with the operations, relative to its folder.
 const cliPath = "internal/operations/operations.gen.go"
 
-// cli returns the table of operations of the command line.
+// cli returns the table of operations of the command line, and the list of its commands.
 func cli(m *model.Model, version string) (map[string][]byte, error) {
 	f := &goFile{}
 	f.printf("// Version is the version of the command line, which is that of the SDKs.\nconst Version = %q\n\n", version)
@@ -52,7 +52,7 @@ func cli(m *model.Model, version string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cliPath, err)
 	}
-	return map[string][]byte{cliPath: text}, nil
+	return map[string][]byte{cliPath: text, cliReferencePath: cliReference(m)}, nil
 }
 
 // csvType is the media type of lists as CSV.

@@ -27,6 +27,7 @@ var printed = map[string]string{
 	"endpoints":      `enabled`,
 	"errors":         `pending slot_unavailable invalid_request email`,
 	"events":         `customer\.created`,
+	"feeds":          `Kayak https?://\S+/calendar/\S+\.ics`,
 	"lists":          `3 true`,
 	"oauth":          `(200|303)`,
 	"payments":       `requires_payment_method succeeded succeeded 500`,

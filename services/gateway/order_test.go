@@ -107,7 +107,7 @@ func TestNotFoundPointsToTheDocs(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(t)
 	key := w.identity.newKey()
-	for _, path := range []string{"/docs/nothing", "/docs/errors/", "/api", "/api/v1", "/api/v1/", "/v1", "/v1/", customers + "/", oneCu + "/", "/openapi.yaml/"} {
+	for _, path := range []string{"/nothing", "/api", "/api/v1", "/api/v1/", "/v1", "/v1/", customers + "/", oneCu + "/", "/openapi.yaml/"} {
 		a, err := g.raw("GET", path, "", bearer(key))
 		if err != nil {
 			t.Fatal(err)
@@ -116,6 +116,30 @@ func TestNotFoundPointsToTheDocs(t *testing.T) {
 		if !strings.Contains(a.body, " /docs") {
 			t.Errorf("%s: %s", path, a.body)
 		}
+	}
+}
+
+// Under /docs, an unknown path is a page with a search and links for people who follow an old link. A request that changes something gets the
+// error of the API.
+func TestAnUnknownPageOfThePortal(t *testing.T) {
+	t.Parallel()
+	g := newWorld(t).start(t)
+	for _, path := range []string{"/docs/nothing", "/docs/errors/", "/docs/static/nothing.js", "/docs/a/b", "/docs/quickstart.txt"} {
+		a, err := g.raw("GET", path, "", header("Accept-Encoding", "identity"))
+		if err != nil || a.StatusCode != 404 || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") || a.Header.Get("Cache-Control") != "no-store" ||
+			a.Header.Get("X-Request-Id") == "" || a.Header.Get("ETag") != "" || !strings.Contains(a.Header.Get("Content-Security-Policy"), "script-src 'self'") {
+			t.Errorf("%s: %v, %d %v", path, err, a.StatusCode, a.Header)
+		}
+		for _, part := range []string{"<h1>Page not found</h1>", `<form action="/docs/search"`, `href="/docs/quickstart"`, `href="/docs/reference"`} {
+			if !strings.Contains(a.body, part) {
+				t.Errorf("%s: no %s", path, part)
+			}
+		}
+		head, err := g.raw("HEAD", path, "")
+		if err != nil || head.StatusCode != 404 || head.body != "" {
+			t.Errorf("HEAD %s: %v, %d", path, err, head.StatusCode)
+		}
+		want(t, g.send(t, "POST", path, ""), 404, "not_found")
 	}
 }
 

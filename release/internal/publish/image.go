@@ -33,12 +33,13 @@ type builder struct {
 func (b *builder) buildAssets(ctx context.Context) error {
 	args := []string{"--no-print-directory"}
 	for _, service := range b.Services {
-		for pattern, target := range map[string]string{
-			"internal/pages/assets/.gitkeep":    "style.css",
-			"internal/api/docs/assets/.gitkeep": "scalar.js",
+		for target, folder := range map[string]string{
+			"style.css":     "internal/pages/assets",
+			"scalar.js":     "internal/api/docs/assets",
+			"minisearch.js": "internal/api/docs/assets",
 		} {
-			if found, _ := filepath.Glob(filepath.Join(b.root, "services", service, pattern)); len(found) == 1 {
-				args = append(args, filepath.Join("services", service, filepath.Dir(pattern), target))
+			if found, _ := filepath.Glob(filepath.Join(b.root, "services", service, folder, ".gitkeep")); len(found) == 1 {
+				args = append(args, filepath.Join("services", service, folder, target))
 			}
 		}
 	}

@@ -40,6 +40,33 @@ func kebab(camel string) string {
 	return strings.ToLower(regexp.MustCompile(`[A-Z]`).ReplaceAllString(camel, "-$0"))
 }
 
+// TestTheReferenceListsTheCommands checks that each line of reference.md is how a command is used, and that no command of an operation is missing.
+func TestTheReferenceListsTheCommands(t *testing.T) {
+	t.Parallel()
+	a, _ := newApp()
+	root := a.Root()
+	text, err := os.ReadFile("../../reference.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `holdfast ([^`]+)` \\|").FindAllStringSubmatch(string(text), -1) {
+		path := strings.Fields(m[1])
+		cmd, _, err := root.Find(path[:2])
+		if err != nil || strings.TrimSuffix(cmd.UseLine(), " [flags]") != "holdfast "+m[1] {
+			t.Errorf("%s: %q, %v", m[1], cmd.UseLine(), err)
+		}
+		listed[strings.Join(path[:2], " ")] = true
+	}
+	for _, res := range operations.Resources {
+		for _, op := range res.Operations {
+			if !listed[res.Name+" "+op.Name] {
+				t.Errorf("%s %s is not listed", res.Name, op.Name)
+			}
+		}
+	}
+}
+
 // TestEachOperationIsACommand builds all commands. A flag of a parameter that has the name of another flag would panic, or hide that of the
 // root command.
 func TestEachOperationIsACommand(t *testing.T) {

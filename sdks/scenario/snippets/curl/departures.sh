@@ -1,7 +1,7 @@
 set -euo pipefail
 
 # snippet tour
-api() { curl -sS --fail-with-body --oauth2-bearer "$HOLDFAST_API_KEY" "$HOLDFAST_BASE_URL$1" "${@:2}"; }
+api() { curl -sS --fail-with-body -H 'Prefer: handling=strict' --oauth2-bearer "$HOLDFAST_API_KEY" "$HOLDFAST_BASE_URL$1" "${@:2}"; }
 
 service_id=$(api /services --json '{"name": "Seal tour", "duration_minutes": 90}' | jq -r .id)
 unit_id=$(api /units --json '{"name": "Puffin", "booking_mode": "seats", "capacity": 10, "service_ids": ["'"$service_id"'"],

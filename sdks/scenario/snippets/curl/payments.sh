@@ -1,10 +1,11 @@
 set -euo pipefail
 booking=$(curl -sS --fail-with-body --oauth2-bearer "$HOLDFAST_API_KEY" "$HOLDFAST_BASE_URL/bookings" \
-  --json '{"unit_id": "'"$UNIT_ID"'", "package_id": "'"$PACKAGE_ID"'", "event_date": "2027-07-03", "event_start_time": "09:00"}')
+  -H 'Prefer: handling=strict' --json '{"unit_id": "'"$UNIT_ID"'", "package_id": "'"$PACKAGE_ID"'",
+    "event_date": "2027-07-03", "event_start_time": "09:00"}')
 
 # snippet intent
 intent=$(curl -sS --fail-with-body --oauth2-bearer "$HOLDFAST_API_KEY" "$HOLDFAST_BASE_URL/payment-intents" \
-  --json "$(jq '{booking_id: .id, amount_minor: .deposit_amount.amount}' <<<"$booking")")
+  -H 'Prefer: handling=strict' --json "$(jq '{booking_id: .id, amount_minor: .deposit_amount.amount}' <<<"$booking")")
 jq -r .status <<<"$intent"
 # end
 
@@ -24,6 +25,6 @@ echo succeeded
 
 # snippet refund
 curl -sS --fail-with-body --oauth2-bearer "$HOLDFAST_API_KEY" "$HOLDFAST_BASE_URL/refunds" \
-  --json "$(jq '{payment_intent_id: .id, amount_minor: 500, reason: "requested_by_customer"}' <<<"$intent")" |
+  -H 'Prefer: handling=strict' --json "$(jq '{payment_intent_id: .id, amount_minor: 500, reason: "requested_by_customer"}' <<<"$intent")" |
   jq -r .amount
 # end

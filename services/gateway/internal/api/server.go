@@ -46,7 +46,8 @@ var bases = [...]string{"/api/v1", "/v1"}
 func (s *Server) Handler() http.Handler {
 	router := httpx.NewRouter(s.PublicURL, domain.ErrNotFound)
 	router.UseEscapedPath, router.UnescapePathValues = true, false // the matched path is the one that is forwarded
-	router.HandleMethodNotAllowed = false                          // each path handles all methods itself
+	router.NoRoute(s.noRoute)
+	router.HandleMethodNotAllowed = false // each path handles all methods itself
 	// These also run before the router's own 404 and 405.
 	router.Use(requestID, s.logRequest, httpx.Recover)
 	router.Use(httpx.Steps(s.limitBodyTime, rejectFragment, rejectEmptySegment)...)
@@ -71,6 +72,16 @@ func (s *Server) Handler() http.Handler {
 	toDocs := gin.HandlersChain{func(c *gin.Context) { c.Redirect(http.StatusPermanentRedirect, "/docs") }}
 	mount(router, "/docs/", map[string]gin.HandlersChain{http.MethodGet: toDocs, http.MethodHead: toDocs})
 	return knownMethods(router)
+}
+
+// noRoute responds to an unknown path: with a page if a browser looks for one of the portal, otherwise with an error.
+func (s *Server) noRoute(c *gin.Context) {
+	r := c.Request
+	if strings.HasPrefix(r.URL.Path, docs.Folder) && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		s.Docs.Missing().ServeHTTP(c.Writer, r)
+		return
+	}
+	httpx.Fail(c, domain.ErrNotFound)
 }
 
 // mountOperations registers the operations of the contract under each base: those without a credential with the steps of

@@ -24,8 +24,11 @@ var static embed.FS
 //go:embed guides
 var guides embed.FS
 
-// Embedded returns the files that include Scalar's bundle if it existed at build time.
+// Embedded returns the files that include Scalar's bundle and the library of the search if they existed at build time.
 func Embedded() fs.FS { return assets }
+
+// Folder is the beginning of the paths of all pages for people except the first one.
+const Folder = "/docs/"
 
 const (
 	htmlType = "text/html; charset=utf-8"
@@ -36,8 +39,9 @@ const (
 
 // Pages are the documents by path.
 type Pages struct {
-	pages  map[string]page
-	Scalar bool // the reference uses Scalar, not the plain page
+	pages   map[string]page
+	missing page
+	Scalar  bool // the reference uses Scalar, not the plain page
 }
 
 // New renders the pages of the whole contract once. address is the URL of the platform, without a path. assets is Embedded, except
@@ -60,6 +64,9 @@ func New(source []byte, address string, c *contract.Contract, assets fs.FS) (*Pa
 		return nil, err
 	}
 	if err := p.addReference(portal, assets); err != nil {
+		return nil, err
+	}
+	if err := p.addSearch(portal, assets); err != nil {
 		return nil, err
 	}
 	return p, p.addPortal(portal)
@@ -96,7 +103,7 @@ func (p *Pages) add(path, contentType string, body []byte) {
 // addStatic adds the style sheet and the scripts of the pages.
 func (p *Pages) addStatic() error {
 	for name, contentType := range map[string]string{
-		"portal.css": styleType, "portal.js": scriptType, "reference.css": styleType, "reference.js": scriptType,
+		"portal.css": styleType, "portal.js": scriptType, "reference.css": styleType, "reference.js": scriptType, "search.js": scriptType,
 	} {
 		text, err := fs.ReadFile(static, "static/"+name)
 		if err != nil {
@@ -106,6 +113,9 @@ func (p *Pages) addStatic() error {
 	}
 	return nil
 }
+
+// Missing returns the response for a path under Folder that no document has: 404 with a search and links.
+func (p *Pages) Missing() http.Handler { return p.missing }
 
 // All returns the documents by path.
 func (p *Pages) All() map[string]http.Handler {

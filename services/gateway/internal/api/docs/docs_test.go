@@ -259,6 +259,28 @@ func TestErrorsAreOnThePageOnly(t *testing.T) {
 	}
 }
 
+// The page of the API reference offers no authorization that it cannot complete: only an app with a redirect URI can get an OAuth token.
+func TestThePageOffersNoOAuthFlow(t *testing.T) {
+	t.Parallel()
+	p := pages(t, proto.OpenAPI, fstest.MapFS{bundle: {Data: script}})
+	for path, want := range map[string][]string{referencePath: {"bearer"}, "/openapi.json": {"bearer", "oauth"}} {
+		var doc struct {
+			Security   []map[string]any
+			Components struct{ SecuritySchemes map[string]any }
+		}
+		if err := json.Unmarshal(p.get(t, path, "").Body.Bytes(), &doc); err != nil {
+			t.Fatal(err)
+		}
+		var required []string
+		for _, one := range doc.Security {
+			required = slices.AppendSeq(required, maps.Keys(one))
+		}
+		if offered := slices.Sorted(maps.Keys(doc.Components.SecuritySchemes)); !slices.Equal(offered, want) || !slices.Equal(required, want) {
+			t.Errorf("%s offers %v and requires %v, want %v", path, offered, required, want)
+		}
+	}
+}
+
 func TestHeadersOfTheDocuments(t *testing.T) {
 	t.Parallel()
 	p := pages(t, proto.OpenAPI, fstest.MapFS{bundle: {Data: script}})
@@ -416,7 +438,7 @@ func TestSearchIndex(t *testing.T) {
 				t.Errorf("%s does not exist", e.URL)
 			}
 		}
-		if kinds["Guide"] < 2 || kinds["API reference"] < 80 || kinds["Error"] != len(proto.ErrorCodes) {
+		if kinds["Start"] < 10 || kinds["Tools"] < 50 || kinds["API reference"] < 80 || kinds["Error code"] != len(proto.ErrorCodes) {
 			t.Errorf("%v", kinds)
 		}
 	}

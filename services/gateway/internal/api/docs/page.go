@@ -17,6 +17,7 @@ import (
 
 // page is a document whose bytes never change. Its compressed forms are created when a client first requests them, and kept.
 type page struct {
+	status      int
 	contentType string
 	policy      string // Content-Security-Policy
 	anyOrigin   bool   // whether scripts of any site can read it
@@ -27,7 +28,7 @@ type page struct {
 
 func newPage(contentType, policy string, body []byte) page {
 	sum := sha256.Sum256(body)
-	p := page{contentType: contentType, policy: policy, etag: `"` + hex.EncodeToString(sum[:8]) + `"`, body: body}
+	p := page{status: http.StatusOK, contentType: contentType, policy: policy, etag: `"` + hex.EncodeToString(sum[:8]) + `"`, body: body}
 	if len(body) >= domain.MinCompressed && domain.Compressible(contentType) {
 		p.compressed = map[string]func() []byte{
 			domain.Gzip: sync.OnceValue(func() []byte { return gzipped(body) }),
@@ -43,7 +44,7 @@ func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", p.policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin")
-	h.Set("Cache-Control", "max-age=300")
+	h.Set("Cache-Control", p.caching())
 	if p.anyOrigin {
 		h.Set("Access-Control-Allow-Origin", "*")
 		h.Set("Access-Control-Expose-Headers", "ETag")
@@ -56,18 +57,28 @@ func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.Set("Content-Encoding", coding)
 		}
 	}
-	h.Set("ETag", etag)
-	if has(r.Header["If-None-Match"], etag) {
-		h.Del("Content-Encoding")
-		w.WriteHeader(http.StatusNotModified)
-		return
+	if p.status == http.StatusOK {
+		h.Set("ETag", etag)
+		if has(r.Header["If-None-Match"], etag) {
+			h.Del("Content-Encoding")
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
 	}
 	h.Set("Content-Type", p.contentType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(http.StatusOK)
+	w.WriteHeader(p.status)
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(body)
 	}
+}
+
+// caching returns the Cache-Control. A page that does not exist can exist after the next release.
+func (p page) caching() string {
+	if p.status != http.StatusOK {
+		return "no-store"
+	}
+	return "max-age=300"
 }
 
 // has reports whether an If-None-Match names an entity tag.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"net/http"
 	"strings"
 
 	"holdfast.dev/proto"
@@ -88,7 +89,7 @@ func (p *Pages) addPortal(c *portal) error {
 		{"front", frame{Title: "Holdfast", Description: "Booking API.", Path: "/"}},
 		{"home", frame{Title: "Documentation", Description: "Guides for developers who build on Holdfast.", Path: "/docs", Part: "guides", Source: "/llms.txt"}},
 		{"errors", frame{Title: "Error codes", Description: "What causes each error, what to do, and whether to retry.", Path: proto.ErrorsPage, Part: "errors", Source: proto.ErrorsPage + ".md"}},
-		{"search", frame{Title: "Search", Description: "Search guides, operations and error codes.", Path: "/docs/search"}},
+		{"search", frame{Title: "Search", Description: "Search guides, the API reference, error codes, the command line and the SDKs.", Path: "/docs/search"}},
 	}
 	all := c.guides()
 	for i, g := range all {
@@ -113,6 +114,12 @@ func (p *Pages) addPortal(c *portal) error {
 			return err
 		}
 	}
+	missing, err := execute("missing", frame{portal: c, Title: "Page not found", Description: "This page does not exist."})
+	if err != nil {
+		return err
+	}
+	p.missing = newPage(htmlType, policy, missing)
+	p.missing.status = http.StatusNotFound
 	return p.addTexts(c)
 }
 
@@ -135,8 +142,7 @@ func (p *Pages) render(c *portal, name string, f frame) error {
 	return nil
 }
 
-// addTexts adds the documents for programs: llms.txt, llms-full.txt, the errors and the operations as Markdown, and the index of the
-// search.
+// addTexts adds the documents for programs: llms.txt, llms-full.txt, and the errors and the operations as Markdown.
 func (p *Pages) addTexts(c *portal) error {
 	texts := map[string][]byte{}
 	for _, name := range []string{"llms.txt", "errors.md", "reference.md"} {
@@ -158,10 +164,5 @@ func (p *Pages) addTexts(c *portal) error {
 	full.WriteByte('\n')
 	full.Write(texts["reference.md"])
 	p.add("/llms-full.txt", markdown, full.Bytes())
-	index, err := p.index(c)
-	if err != nil {
-		return err
-	}
-	p.add("/docs/search.json", "application/json", index)
 	return nil
 }

@@ -9,7 +9,8 @@ const looks = [
   { name: 'wide-light', viewport: { width: 1440, height: 900 }, colorScheme: 'light', locale: 'en-US' },
   { name: 'small-dark', viewport: { width: 400, height: 800 }, colorScheme: 'dark', locale: 'en-US' },
 ];
-const pages = ['/', '/docs', '/docs/quickstart', '/docs/webhooks', '/docs/retries', '/docs/taxes', '/docs/migrate-square', '/docs/errors', '/docs/search?q=webhook'];
+const pages = ['/', '/docs', '/docs/quickstart', '/docs/webhooks', '/docs/retries', '/docs/taxes', '/docs/migrate-square', '/docs/errors', '/docs/nothing',
+  '/docs/cli', '/docs/sdk-go', '/docs/sdk-typescript-reference', '/docs/connect-stripe', '/docs/changelog', '/docs/search?q=webhook'];
 // Rules that Scalar's own elements break: the name of a button differs from its text, and regions have the same name.
 const scalarFaults = ['label-content-name-mismatch', 'landmark-unique'];
 const mostBytes = 100_000; // of the first paint of a guide
@@ -101,9 +102,42 @@ test('the search, by keyboard', () => inTab(looks[0], async (tab) => {
   await tab.page.keyboard.press('Enter');
   await tab.page.waitForURL(/\/docs\/errors#slot_unavailable/);
   await tab.page.goto(`${address}/docs/search?q=create+a+booking`);
-  const link = tab.page.locator('#results a', { hasText: /^Create a booking$/ });
+  const link = tab.page.locator('#results a', { hasText: /^Create a booking$/ }).first();
   await link.click();
   await tab.page.locator('[id="api-1/tag/bookings/POST/bookings"]').waitFor();
+}));
+
+test('the suggestions below the search field', () => inTab(looks[0], async (tab) => {
+  const loaded = [];
+  tab.page.on('request', (request) => loaded.push(new URL(request.url()).pathname));
+  await tab.page.goto(`${address}/docs/limits`, { waitUntil: 'networkidle' });
+  assert.ok(!loaded.includes('/docs/search.json'), 'the index is loaded before someone searches');
+  const field = tab.page.locator('#search');
+  const option = tab.page.locator('#suggestions [role=option]').first();
+  for (const [query, page] of [
+    ['how do I verify a webhok signatur', '/docs/webhooks#receive-events'], ['test credit card', '/docs/payments#test-cards'],
+    ['install python sdk', '/docs/sdk-python'], ['double booking', '/docs/availability#how-slots-are-made'],
+  ]) {
+    await tab.page.goto(`${address}/docs/limits`);
+    await tab.page.keyboard.press('/');
+    await tab.page.keyboard.type(query);
+    await tab.page.locator(`#suggestions [data-url="${page}"]`).first().waitFor();
+    assert.equal(await option.getAttribute('data-url'), page, query);
+    assert.ok(await option.locator('mark').count() > 0, 'no word is marked');
+    assert.equal(await field.getAttribute('aria-expanded'), 'true');
+    await tab.page.keyboard.press('ArrowDown');
+    assert.equal(await field.getAttribute('aria-activedescendant'), await option.getAttribute('id'));
+    await tab.check(`suggestions-${page.replace(/\W+/g, '-')}`);
+    await tab.page.keyboard.press('Enter');
+    await tab.page.waitForURL(address + page);
+  }
+  await tab.page.goto(`${address}/docs/limits`);
+  await field.click();
+  await tab.page.keyboard.type('webhook');
+  await option.waitFor();
+  await tab.page.keyboard.press('Escape');
+  assert.ok(await option.isHidden());
+  assert.equal(await field.getAttribute('aria-expanded'), 'false');
 }));
 
 test('without scripts', () => inTab({ ...looks[0], javaScriptEnabled: false }, async (tab) => {

@@ -6,16 +6,17 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
 )
 
-// The committed files are those that make gen would write.
+// The committed files are those that make gen would write. Only `make verify` compares the changelog, so that a line in it needs no other change.
 func TestGuidesAreCurrent(t *testing.T) {
 	t.Parallel()
 	root := "../../../.."
-	files, err := Render(os.DirFS(filepath.Join(root, source)), os.DirFS(filepath.Join(root, snippets)))
+	files, err := Render(os.DirFS(filepath.Join(root, repository)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +25,8 @@ func TestGuidesAreCurrent(t *testing.T) {
 		t.Errorf("%d files, want %d: run make gen (%v)", len(names), len(files), err)
 	}
 	for name, want := range files {
-		if got, err := os.ReadFile(filepath.Join(root, target, name)); err != nil || !bytes.Equal(got, want) {
+		isChangelog := strings.HasPrefix(name, changelog+".")
+		if got, err := os.ReadFile(filepath.Join(root, target, name)); err != nil || !isChangelog && !bytes.Equal(got, want) {
 			t.Errorf("%s is not current: run make gen (%v)", name, err)
 		}
 	}
@@ -35,7 +37,7 @@ func TestEachProgramIsShown(t *testing.T) {
 	t.Parallel()
 	root := "../../../.."
 	var text strings.Builder
-	guides, err := filepath.Glob(filepath.Join(root, source, "*.md"))
+	guides, err := filepath.Glob(filepath.Join(root, repository, source, "*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +48,7 @@ func TestEachProgramIsShown(t *testing.T) {
 		}
 		text.Write(one)
 	}
-	programs, err := filepath.Glob(filepath.Join(root, snippets, "go", "*"))
+	programs, err := filepath.Glob(filepath.Join(root, repository, snippets, "go", "*"))
 	if err != nil || len(programs) == 0 {
 		t.Fatal(err)
 	}
@@ -57,18 +59,38 @@ func TestEachProgramIsShown(t *testing.T) {
 	}
 }
 
-// portal returns a folder with one guide, and a program in two languages.
-func portal(body string) (guides, programs fstest.MapFS) {
-	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
-	guides = fstest.MapFS{
-		"README.md": file("# Guides\n\n## Start\n\n- [One](one.md): The first.\n"),
-		"one.md":    file("# One\n\n" + body + "\n"),
+func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+
+// Each request with a body asks for errors on unknown fields, so that readers who copy it notice misspelled names. The SDKs do so themselves.
+func TestCurlRequestsAreStrict(t *testing.T) {
+	t.Parallel()
+	programs, err := filepath.Glob(filepath.Join("../../../..", repository, snippets, "curl", "*.sh"))
+	if err != nil || len(programs) == 0 {
+		t.Fatal(err)
 	}
-	programs = fstest.MapFS{
-		"curl/p.sh":    file("set -e\n# snippet show\ncurl \"$A\" <x\n# end\n"),
-		"go/p/main.go": file("func main() {\n\t// snippet show\n\tif ok {\n\t\trun()\n\t}\n\t// end\n}\n"),
+	const header, function = "-H 'Prefer: handling=strict'", "api() { curl -sS --fail-with-body " + "-H 'Prefer: handling=strict'"
+	for _, name := range programs {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			inFunction := regexp.MustCompile(`\bapi /`).MatchString(line) && strings.Contains(string(text), function)
+			if strings.Contains(line, " --json ") && !strings.Contains(line, header) && !inFunction {
+				t.Errorf("%s: without %s:\n%s", filepath.Base(name), header, line)
+			}
+		}
 	}
-	return guides, programs
+}
+
+// portal returns a repository with one guide, and a program in two languages.
+func portal(body string) fstest.MapFS {
+	return fstest.MapFS{
+		source + "/README.md":      file("# Guides\n\n## Start\n\n- [One](one.md): The first.\n"),
+		source + "/one.md":         file("# One\n\n" + body + "\n"),
+		snippets + "/curl/p.sh":    file("set -e\n# snippet show\ncurl \"$A\" <x\n# end\n"),
+		snippets + "/go/p/main.go": file("func main() {\n\t// snippet show\n\tif ok {\n\t\trun()\n\t}\n\t// end\n}\n"),
+	}
 }
 
 func TestRender(t *testing.T) {
@@ -117,10 +139,34 @@ func TestRejectedGuides(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
 	}
-	guides, programs := portal("")
-	guides["two.md"] = guides["one.md"]
-	if _, err := Render(guides, programs); err == nil || !strings.Contains(err.Error(), "the folder has [one.md two.md]") {
+	guides := portal("")
+	guides[source+"/two.md"] = guides[source+"/one.md"]
+	if _, err := Render(guides); err == nil || !strings.Contains(err.Error(), "the folder has [one.md two.md]") {
 		t.Errorf("a guide that is not listed: %v", err)
+	}
+}
+
+// A page of the repository gets the title of the list. It keeps its code, loses the sections for developers, and its links lead to pages of
+// the portal or become text.
+func TestAPageOfTheRepository(t *testing.T) {
+	t.Parallel()
+	repository := portal("[Go](sdk-go.md#use)")
+	repository[source+"/README.md"].Data = append(repository[source+"/README.md"].Data, "- [Go SDK](../../sdks/go/README.md): The client.\n"...)
+	repository["sdks/go/README.md"] = file("<!-- Generated. -->\n# Holdfast for Go\n\n[One](../../docs/guides/one.md), [all](../README.md#x), [how](#how-it-works), [use](#use), " +
+		"[out](https://example.com)\n\n[Use](#use) · [How it works](#how-it-works) ·\n[End](#end)\n\n## Use\n\n```go\nx := a[0](b)\n```\n\n## How it works\n\nSecret.\n\n## End\n")
+	files, err := Render(repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	html := string(files["sdk-go.gen.html"])
+	want := `<p><a href="/docs/one">One</a>, all, how, <a href="#use">use</a>, <a href="https://example.com">out</a></p>`
+	for _, part := range []string{`<h1 id="go-sdk">Go SDK</h1>`, want, `<h2 id="end">`, `a[`} {
+		if !strings.Contains(html, part) {
+			t.Errorf("no %s in\n%s", part, html)
+		}
+	}
+	if strings.Contains(html, "Secret") || strings.Contains(html, " · ") || strings.Contains(html, `href="#end"`) {
+		t.Errorf("a section for developers, or a table of contents, in\n%s", html)
 	}
 }
 

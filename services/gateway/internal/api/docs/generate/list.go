@@ -20,19 +20,36 @@ type guide struct {
 	Title       string    `json:"title"`
 	Description string    `json:"description"`
 	Sections    []section `json:"sections"`
+
+	file string // its path in the folder of the guides, or that of a page of the repository from there
 }
 
 // section is a part of a guide, for its table of contents and for the search.
 type section struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
-	Text  string `json:"text"` // the beginning of its text
+	Text  string `json:"text"` // its text without code, at most sectionText bytes
 }
 
 // listFile lists all guides in the order of the navigation.
 const listFile = "README.md"
 
-var listed = regexp.MustCompile(`^- \[([^\]]+)\]\(([a-z-]+)\.md\): (.+)$`)
+// listed matches a line of the list. The target is a guide of the folder, or a page of the repository.
+var listed = regexp.MustCompile(`^- \[([^\]]+)\]\(((?:\.\./\.\./)?[A-Za-z/-]+\.md)\): (.+)$`)
+
+// own are the pages of the repository that the portal also serves, by the name of their page. Their facts stay where they are.
+var own = map[string]string{
+	"../../CHANGELOG.md":                 changelog,
+	"../../sdks/README.md":               "sdks",
+	"../../sdks/cli/README.md":           "cli",
+	"../../sdks/cli/reference.md":        "cli-reference",
+	"../../sdks/collections/README.md":   "collections",
+	"../../sdks/go/README.md":            "sdk-go",
+	"../../sdks/python/README.md":        "sdk-python",
+	"../../sdks/python/reference.md":     "sdk-python-reference",
+	"../../sdks/typescript/README.md":    "sdk-typescript",
+	"../../sdks/typescript/reference.md": "sdk-typescript-reference",
+}
 
 // list reads the groups of the list. It fails if the list and the folder have different guides.
 func list(guides fs.FS) ([]group, error) {
@@ -47,9 +64,13 @@ func list(guides fs.FS) ([]group, error) {
 		if title, ok := strings.CutPrefix(line, "## "); ok {
 			groups = append(groups, group{Title: title})
 		} else if m := listed.FindStringSubmatch(line); m != nil && len(groups) > 0 {
+			slug, outside := own[m[2]]
+			if !outside {
+				slug = strings.TrimSuffix(m[2], ".md")
+				names = append(names, m[2])
+			}
 			last := &groups[len(groups)-1]
-			last.Guides = append(last.Guides, guide{Title: m[1], Slug: m[2], Description: m[3]})
-			names = append(names, m[2]+".md")
+			last.Guides = append(last.Guides, guide{Title: m[1], Slug: slug, Description: m[3], file: m[2]})
 		}
 	}
 	groups = slices.DeleteFunc(groups, func(g group) bool { return len(g.Guides) == 0 })

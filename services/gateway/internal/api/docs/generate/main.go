@@ -1,5 +1,6 @@
-// Command generate renders the guides of docs/guides, which the gateway serves under /docs. It writes to the folder guides of
-// package docs: the contents of each page, its Markdown with all snippets, and index.gen.json. Run it in the gateway's folder.
+// Command generate renders the guides of docs/guides, and the pages of the repository that their list names, which the gateway serves
+// under /docs. It writes to the folder guides of package docs: the contents of each page, its Markdown with all snippets, and
+// index.gen.json. Run it in the gateway's folder.
 package main
 
 import (
@@ -9,9 +10,10 @@ import (
 )
 
 const (
-	source   = "../../docs/guides"
-	snippets = "../../sdks/scenario/snippets"
-	target   = "internal/api/docs/guides"
+	repository = "../.."
+	source     = "docs/guides"
+	snippets   = "sdks/scenario/snippets"
+	target     = "internal/api/docs/guides"
 )
 
 func main() {
@@ -23,7 +25,7 @@ func main() {
 
 // run replaces all files of the target.
 func run() error {
-	files, err := Render(os.DirFS(source), os.DirFS(snippets))
+	files, err := Render(os.DirFS(repository))
 	if err != nil {
 		return err
 	}

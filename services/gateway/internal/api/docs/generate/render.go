@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"io/fs"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,31 +27,45 @@ import (
 const (
 	// snippetFence begins the info string of a block that includes a snippet.
 	snippetFence = "snippet "
+	// changelog is the name of the page with the changelog.
+	changelog = "changelog"
 	// sectionText is the maximum length of a section's text in the index, in bytes.
-	sectionText = 300
+	sectionText = 6000
 )
 
 // shown are the languages of blocks whose text is in the guide itself. Programs are included, so that the tests run them.
 var shown = []string{"json", "http", "text"}
 
-// Render returns the files of the guides by name.
-func Render(guides, programs fs.FS) (map[string][]byte, error) {
+// Render returns the files of the guides by name. They are in the folders source and snippets of the repository.
+func Render(repository fs.FS) (map[string][]byte, error) {
+	guides, err := fs.Sub(repository, source)
+	if err != nil {
+		return nil, err
+	}
 	groups, err := list(guides)
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{}
+	files, pages := map[string][]byte{}, map[string]string{}
+	for _, g := range groups {
+		for _, one := range g.Guides {
+			pages[path.Join(source, one.file)] = one.Slug
+		}
+	}
 	var problems []error
 	for i := range groups {
 		for j := range groups[i].Guides {
 			g := &groups[i].Guides[j]
-			source, err := fs.ReadFile(guides, g.Slug+".md")
+			text, err := fs.ReadFile(repository, path.Join(source, g.file))
 			if err != nil {
 				return nil, err
 			}
-			p := &page{guide: g, programs: programs, source: source}
+			p := &page{guide: g, repository: repository, pages: pages, source: text}
+			if _, p.outside = own[g.file]; p.outside {
+				p.source = p.adopt(text)
+			}
 			if err := p.render(files); err != nil {
-				problems = append(problems, fmt.Errorf("%s.md: %w", g.Slug, err))
+				problems = append(problems, fmt.Errorf("%s: %w", g.file, err))
 			}
 		}
 	}
@@ -67,10 +81,12 @@ func Render(guides, programs fs.FS) (map[string][]byte, error) {
 type page struct {
 	*guide
 
-	programs fs.FS
-	source   []byte
-	tabs     int // number of snippets so far
-	problems []error
+	repository fs.FS
+	pages      map[string]string // the names of all pages by their file in the repository
+	outside    bool              // the page is not a guide, but a page of the repository
+	source     []byte
+	tabs       int // number of snippets so far
+	problems   []error
 }
 
 // render adds the files of the guide.
@@ -85,9 +101,14 @@ func (p *page) render(files map[string][]byte) error {
 	)
 	doc := markdown.Parser().Parse(text.NewReader(p.source))
 	p.Sections = p.sections(doc)
+	if p.Slug == changelog { // it changes with most commits, and names nearly everything
+		for i := range p.Sections {
+			p.Sections[i].Text = ""
+		}
+	}
 	p.relink(doc)
 	var out bytes.Buffer
-	out.WriteString("<!-- Generated from docs/guides by make gen. DO NOT EDIT. -->\n")
+	fmt.Fprintf(&out, "<!-- Generated from %s by make gen. DO NOT EDIT. -->\n", path.Join(source, p.file))
 	if err := markdown.Renderer().Render(&out, p.source, doc); err != nil {
 		return err
 	}
@@ -174,14 +195,14 @@ func (p *page) block(w util.BufWriter, source []byte, n ast.Node, entering bool)
 		info = string(fence.Info.Segment.Value(source))
 	}
 	if reference, ok := strings.CutPrefix(info, snippetFence); ok {
-		parts, err := load(p.programs, reference)
+		parts, err := load(p.repository, reference)
 		if err != nil {
 			p.problems = append(p.problems, err)
 			return ast.WalkSkipChildren, nil
 		}
 		return ast.WalkSkipChildren, p.writeTabs(w, parts)
 	}
-	if !slices.Contains(shown, info) {
+	if !p.outside && !slices.Contains(shown, info) {
 		p.problems = append(p.problems, fmt.Errorf("a block in %q: a program must be a snippet; other blocks are one of %v", info, shown))
 		return ast.WalkSkipChildren, nil
 	}
@@ -238,7 +259,7 @@ var include = regexp.MustCompile("(?m)^```" + snippetFence + "(\\S+)\n```$")
 // expanded returns the Markdown with the code of all snippets, for programs that read it.
 func (p *page) expanded() []byte {
 	return include.ReplaceAllFunc(p.source, func(block []byte) []byte {
-		parts, err := load(p.programs, string(include.FindSubmatch(block)[1]))
+		parts, err := load(p.repository, string(include.FindSubmatch(block)[1]))
 		if err != nil {
 			return block // block has reported the error
 		}
@@ -251,39 +272,4 @@ func (p *page) expanded() []byte {
 		}
 		return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 	})
-}
-
-var href = regexp.MustCompile(`href="([^"]*)"`)
-
-// served are the pages under /docs that are not guides.
-var served = []string{"/docs", "/docs/errors", "/docs/reference", "/openapi.json", "/openapi.yaml", "/openapi-sdk.json", "/openapi-webhooks.json"}
-
-// checkLinks returns an error for each link to a page or a section that does not exist.
-func checkLinks(groups []group, files map[string][]byte) (problems []error) {
-	targets := map[string]bool{}
-	for _, path := range served {
-		targets[path] = true
-	}
-	for _, g := range groups {
-		for _, one := range g.Guides {
-			for _, s := range one.Sections {
-				targets["/docs/"+one.Slug+"#"+s.ID] = true
-			}
-			targets["/docs/"+one.Slug] = true
-		}
-	}
-	for name, text := range files {
-		slug, isPage := strings.CutSuffix(name, ".gen.html")
-		for _, m := range href.FindAllSubmatch(text, -1) {
-			to := html.UnescapeString(string(m[1]))
-			if strings.HasPrefix(to, "#") {
-				to = "/docs/" + slug + to
-			}
-			known := targets[to] || strings.HasPrefix(to, "https://") || strings.HasPrefix(to, "/docs/errors#") || strings.HasPrefix(to, "/docs/reference#")
-			if isPage && !known {
-				problems = append(problems, fmt.Errorf("%s.md: a link to %s, which does not exist", slug, to))
-			}
-		}
-	}
-	return problems
 }

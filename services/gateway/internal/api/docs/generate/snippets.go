@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 )
 
@@ -28,15 +29,15 @@ type snippet struct {
 }
 
 // load returns the region of a program in each language that has the program. reference is <program>#<region>.
-func load(programs fs.FS, reference string) ([]snippet, error) {
+func load(repository fs.FS, reference string) ([]snippet, error) {
 	program, region, found := strings.Cut(reference, "#")
 	if !found || region == "" {
 		return nil, fmt.Errorf("snippet %q: write <program>#<region>", reference)
 	}
 	var all []snippet
 	for _, l := range languages {
-		path := fmt.Sprintf(l.path, program)
-		text, err := fs.ReadFile(programs, path)
+		file := path.Join(snippets, fmt.Sprintf(l.path, program))
+		text, err := fs.ReadFile(repository, file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -45,7 +46,7 @@ func load(programs fs.FS, reference string) ([]snippet, error) {
 		}
 		code, err := cut(string(text), region)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		all = append(all, snippet{l, code})
 	}
