@@ -185,7 +185,7 @@ func TestRunbooks(t *testing.T) {
 			}
 		}
 	}
-	if seen < 15 {
+	if seen < 40 {
 		t.Errorf("%d alerts", seen)
 	}
 }
