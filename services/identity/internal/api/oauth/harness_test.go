@@ -298,6 +298,7 @@ type tokens struct {
 	Status      int    `json:"-"`
 	Access      string `json:"access_token"`
 	Refresh     string `json:"refresh_token"`
+	RequestURI  string `json:"request_uri"`
 	Type        string `json:"token_type"`
 	Scope       string `json:"scope"`
 	ExpiresIn   int    `json:"expires_in"`
