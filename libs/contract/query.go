@@ -26,7 +26,8 @@ type parameter struct {
 	items    string // kind of an array's items
 	instant  bool   // holds RFC 3339 date-times
 	required bool
-	fallback string // the schema's default
+	fallback string            // the schema's default
+	aliases  map[string]string // of an enumeration: other spellings of its values
 	schema   *jsonschema.Schema
 	shape    *shape
 }
@@ -74,11 +75,13 @@ func (l *loader) parameter(n *yaml.Node, ptr string) (*parameter, error) {
 	}
 	p.kind, p.fallback = yamldoc.Text(schema, "type"), yamldoc.Text(schema, "default")
 	p.instant = strings.HasSuffix(strings.ReplaceAll(cmp.Or(yamldoc.Text(schema, "x-format"), yamldoc.Text(schema, "format")), "-", ""), "datetime")
+	p.aliases = aliases(schema)
 	if p.kind == "array" {
 		item, _, err := l.Follow(yamldoc.Child(schema, "items"), "")
 		if err != nil {
 			return nil, err
 		}
+		p.aliases = aliases(item)
 		if p.items = yamldoc.Text(item, "type"); yamldoc.Text(n, "explode") != "false" {
 			return nil, fmt.Errorf("line %d: a list parameter needs explode: false", n.Line)
 		}
@@ -89,6 +92,15 @@ func (l *loader) parameter(n *yaml.Node, ptr string) (*parameter, error) {
 	return p, nil
 }
 
+// aliases returns the x-aliases of an enumeration.
+func aliases(schema *yaml.Node) map[string]string {
+	list := map[string]string{}
+	for value, same := range yamldoc.Pairs(yamldoc.Child(schema, "x-aliases")) {
+		list[value] = same.Value
+	}
+	return list
+}
+
 // Query holds the validated query parameters of one request.
 type Query struct {
 	op     *Operation
@@ -96,7 +108,7 @@ type Query struct {
 }
 
 // ParseQuery reads a raw query. A parameter that is unknown, sent twice or out of its bounds is a 422 for its name. The items of a
-// list are separated by commas, or the parameter is repeated, or both; an object is given as name[key]=value.
+// list are separated by commas, or the parameter is repeated, or both; an object is given as name[key]=value. Aliases of a value become that value.
 func (op *Operation) ParseQuery(raw string) (Query, error) {
 	q := Query{op: op, values: map[string]any{}}
 	var fields []apperr.FieldError
@@ -118,6 +130,7 @@ func (op *Operation) ParseQuery(raw string) (Query, error) {
 		switch {
 		case ok:
 			p.validate(v, fail)
+			q.values[p.name] = p.canonical(v)
 		case p.required:
 			fail(p.name, "Is required.")
 		}
@@ -251,6 +264,19 @@ func (p *parameter) validate(v any, fail func(name, msg string)) {
 		}
 		fail(dotted(path), f.message)
 	}
+}
+
+// canonical replaces values that are aliases by the values that they stand for.
+func (p *parameter) canonical(v any) any {
+	switch v := v.(type) {
+	case string:
+		return cmp.Or(p.aliases[v], v)
+	case []string:
+		for i, item := range v {
+			v[i] = cmp.Or(p.aliases[item], item)
+		}
+	}
+	return v
 }
 
 // typed converts a string to the JSON type that the contract requires, if it has that type's form.

@@ -11,7 +11,7 @@ import (
 func TestParseQuery(t *testing.T) {
 	t.Parallel()
 	op := load(t).Operation("listOrders")
-	const allowed = "Unknown parameter. Allowed: tag, limit, status, open, since, day, metadata[key], sort."
+	const allowed = "Unknown parameter. Allowed: tag, limit, status, open, since, day, metadata[key], sort, kinds, kind."
 	for _, tc := range []struct{ raw, want string }{
 		{"", ""},
 		{"limit=1", ""},
@@ -134,5 +134,8 @@ func TestQueryCanonical(t *testing.T) {
 	}
 	if a == canonical("tag=y&metadata[b]=2&metadata[a]=1") {
 		t.Error("different filters are equal")
+	}
+	if a, b := canonical("kind=gray&kinds=red,gray"), canonical("kind=grey&kinds=red,grey"); a != b || a == "" {
+		t.Errorf("%q differs from %q", a, b)
 	}
 }

@@ -16,10 +16,11 @@ import (
 	"holdfast.dev/proto/api"
 )
 
-// Place is the position of a row in the two orders of a list.
+// Place is the position of a row in the orders of a list.
 type Place struct {
 	ID               [16]byte
 	Created, Updated time.Time
+	By               time.Time // in the order that the list offers besides; zero: none
 }
 
 // MaxBytes limits the total size of a page's bodies. Only a first body that is larger can exceed it.
@@ -123,10 +124,14 @@ func Send[T, V any](c *gin.Context, pages *Codec, r Request, rows Rows[T], place
 }
 
 func (r Request) position(p Place) Position {
-	if r.Updated {
+	switch {
+	case r.By != "":
+		return Position{At: p.By, ID: p.ID}
+	case r.Updated:
 		return Position{At: p.Updated, ID: p.ID}
+	default:
+		return Position{At: p.Created, ID: p.ID}
 	}
-	return Position{At: p.Created, ID: p.ID}
 }
 
 // Serve responds with the requested page of the list. It responds with the whole list as CSV if the operation supports CSV and

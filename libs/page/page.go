@@ -38,6 +38,8 @@ type Request struct {
 	Limit int
 	// Updated is true for sort=updated_at, oldest first. Otherwise the order is created_at, newest first.
 	Updated bool
+	// By is another order, upwards, that the list offers: sort=<By>. The table has the column sort_<By>. "" is none.
+	By string
 	// After is the position after which the page begins; nil for the first page.
 	After *Position
 
@@ -90,7 +92,14 @@ func parseKeys(keys string) (list []key, err error) {
 // Parse reads the paging parameters of a list operation. Without a cursor, or with an empty one, it is the first page. It returns apperr.ErrCursor for a cursor that is forged or was created for
 // another list.
 func (c *Codec) Parse(ctx context.Context, q contract.Query, operation string) (Request, error) {
-	r := Request{Limit: q.Int("limit", DefaultLimit), Updated: q.String("sort") == "updated_at"}
+	r := Request{Limit: q.Int("limit", DefaultLimit)}
+	switch sort := q.String("sort"); sort {
+	case "", "created_at":
+	case "updated_at":
+		r.Updated = true
+	default: // the contract lists the values
+		r.By = sort
+	}
 	for name, dst := range map[string]**time.Time{
 		"created_after": &r.CreatedAfter, "created_before": &r.CreatedBefore,
 		"updated_after": &r.UpdatedAfter, "updated_before": &r.UpdatedBefore,

@@ -133,12 +133,8 @@ func (l List[T]) walked(ctx context.Context, q pg.Q, r Request) (rows Rows[T], c
 	for i, c := range l.Conditions {
 		has[i] = bind(w.named(), c.Has, c.Args)
 	}
-	order := `created_at desc, id desc`
-	if r.Updated {
-		order = `updated_at, id`
-	}
 	rows, err = Read(ctx, q, r, l.Scan, fmt.Sprintf(`select * from (%s) %s where %s order by %s limit %d`,
-		inner, l.Alias, strings.Join(has, " and "), order, r.Limit+1), w.args)
+		inner, l.Alias, strings.Join(has, " and "), r.order().by(""), r.Limit+1), w.args)
 	if err != nil || rows.More {
 		return rows, true, err
 	}

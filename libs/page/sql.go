@@ -44,8 +44,8 @@ func bind(args pg.Args, sql string, values []any) string {
 }
 
 // Page adds the request's time filters and position to w and returns the rest of the statement, from "where" to "limit", with its
-// arguments. alias is the table's alias. The table has created_at, updated_at (clock_timestamp() in the statement that writes it)
-// and id. Run the statement with r.Reader. It reads one row more than the limit, to determine whether another page follows.
+// arguments. alias is the table's alias. The table has created_at, updated_at (clock_timestamp() in the statement that writes it),
+// id and the columns of the other orders, which are not null. Run the statement with r.Reader. It reads one row more than the limit, to determine whether another page follows.
 func (w *Where) Page(r Request, alias string) (string, []any) {
 	for _, f := range []struct {
 		cond string
@@ -61,15 +61,33 @@ func (w *Where) Page(r Request, alias string) (string, []any) {
 			w.Add(fmt.Sprintf(f.cond, alias), f.at)
 		}
 	}
-	column, compare, direction := "created_at", "<", "desc"
+	o := r.order()
 	if r.Updated {
-		column, compare, direction = "updated_at", ">", "asc"
 		w.Add(alias + ".updated_at < " + pg.Watermark)
 	}
 	if r.After != nil {
-		w.Add(fmt.Sprintf("(%[1]s.%[2]s, %[1]s.id) %[3]s (?, ?)", alias, column, compare), r.After.At, r.After.ID)
+		w.Add(fmt.Sprintf("(%[1]s.%[2]s, %[1]s.id) %[3]s (?, ?)", alias, o.column, o.compare), r.After.At, r.After.ID)
 	}
-	return w.end(r, alias, fmt.Sprintf("%[1]s.%[2]s %[3]s, %[1]s.id %[3]s", alias, column, direction))
+	return w.end(r, alias, o.by(alias+"."))
+}
+
+// order is the order of a list: by a column, then by id.
+type order struct{ column, compare, direction string }
+
+func (r Request) order() order {
+	switch {
+	case r.By != "":
+		return order{"sort_" + r.By, ">", "asc"}
+	case r.Updated:
+		return order{"updated_at", ">", "asc"}
+	default:
+		return order{"created_at", "<", "desc"}
+	}
+}
+
+// by returns what follows "order by". Each column has the prefix.
+func (o order) by(prefix string) string {
+	return fmt.Sprintf("%[1]s%[2]s %[3]s, %[1]sid %[3]s", prefix, o.column, o.direction)
 }
 
 // PageByID is Page for a table whose created_at is the time in its id: newest first, ordered by id alone. It adds no
@@ -165,9 +183,5 @@ func Union(r Request, alternatives []Alternative, list func(w *Where) (string, [
 	if len(selects) == 1 {
 		return selects[0], args
 	}
-	order := "created_at desc, id desc"
-	if r.Updated {
-		order = "updated_at, id"
-	}
-	return fmt.Sprintf(`select * from ((%s)) page order by %s limit %d`, strings.Join(selects, ") union all ("), order, r.Limit+1), args
+	return fmt.Sprintf(`select * from ((%s)) page order by %s limit %d`, strings.Join(selects, ") union all ("), r.order().by(""), r.Limit+1), args
 }

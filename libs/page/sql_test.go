@@ -75,8 +75,9 @@ func TestUnion(t *testing.T) {
 		sql, args := page.Union(r, alternatives, func(w *page.Where) (string, []any) {
 			w.Add(`l.n <> ?`, 5)
 			tail, args := w.Page(r, "l")
-			return `select l.n, l.created_at, l.updated_at, l.id from (
+			return `select l.n, l.created_at, l.updated_at, l.sort_week, l.id from (
 				select n, n % 3 || '' as state, n as id, timestamptz '2020-01-01' + n * interval '1 s' as created_at,
+				       timestamptz '2020-01-01' + (n % 7) * interval '1 s' as sort_week,
 				       timestamptz '2020-01-01' - n * interval '1 s' as updated_at
 				from generate_series(1, 30) n) l ` + tail, args
 		})
@@ -94,16 +95,19 @@ func TestUnion(t *testing.T) {
 	for name, tc := range map[string]struct {
 		alternatives []page.Alternative
 		updated      bool
+		by           string
 		want         []int
 	}{
-		"all":              {nil, false, []int{30, 29, 28, 27}},
-		"one":              {page.OneOf("l.state", []string{"1"}), false, []int{28, 25, 22, 19}},
-		"two":              {page.OneOf("l.state", []string{"1", "0"}), false, []int{30, 28, 27, 25}},
-		"one, named twice": {page.OneOf("l.state", []string{"1", "1"}), false, []int{28, 25, 22, 19}},
-		"of two columns":   {[]page.Alternative{page.When(`l.state = ? and l.n < ?`, "2", 9), page.When(`l.n = 30`)}, false, []int{30, 8, 2}},
-		"by change":        {page.OneOf("l.state", []string{"1", "0"}), true, []int{30, 28, 27, 25}},
+		"all":              {nil, false, "", []int{30, 29, 28, 27}},
+		"one":              {page.OneOf("l.state", []string{"1"}), false, "", []int{28, 25, 22, 19}},
+		"two":              {page.OneOf("l.state", []string{"1", "0"}), false, "", []int{30, 28, 27, 25}},
+		"one, named twice": {page.OneOf("l.state", []string{"1", "1"}), false, "", []int{28, 25, 22, 19}},
+		"of two columns":   {[]page.Alternative{page.When(`l.state = ? and l.n < ?`, "2", 9), page.When(`l.n = 30`)}, false, "", []int{30, 8, 2}},
+		"by change":        {page.OneOf("l.state", []string{"1", "0"}), true, "", []int{30, 28, 27, 25}},
+		"by week":          {nil, false, "week", []int{7, 14, 21, 28}},
+		"by week, two":     {page.OneOf("l.state", []string{"1", "0"}), false, "week", []int{7, 21, 28, 1}},
 	} {
-		r.Updated = tc.updated
+		r.Updated, r.By = tc.updated, tc.by
 		if got := list(r, tc.alternatives); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}

@@ -163,6 +163,39 @@ func (e BookingCreateStatus) Valid() bool {
 	}
 }
 
+// Defines values for BookingFilterStatus.
+const (
+	BookingFilterStatusCanceled  BookingFilterStatus = "canceled"
+	BookingFilterStatusCancelled BookingFilterStatus = "cancelled"
+	BookingFilterStatusCompleted BookingFilterStatus = "completed"
+	BookingFilterStatusConfirmed BookingFilterStatus = "confirmed"
+	BookingFilterStatusExpired   BookingFilterStatus = "expired"
+	BookingFilterStatusNoShow    BookingFilterStatus = "no_show"
+	BookingFilterStatusPending   BookingFilterStatus = "pending"
+)
+
+// Valid indicates whether the value is a known member of the BookingFilterStatus enum.
+func (e BookingFilterStatus) Valid() bool {
+	switch e {
+	case BookingFilterStatusCanceled:
+		return true
+	case BookingFilterStatusCancelled:
+		return true
+	case BookingFilterStatusCompleted:
+		return true
+	case BookingFilterStatusConfirmed:
+		return true
+	case BookingFilterStatusExpired:
+		return true
+	case BookingFilterStatusNoShow:
+		return true
+	case BookingFilterStatusPending:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for BookingMode.
 const (
 	BookingModeExclusive BookingMode = "exclusive"
@@ -190,6 +223,27 @@ const (
 func (e BookingPaymentObject) Valid() bool {
 	switch e {
 	case BookingPaymentObjectBookingPayment:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BookingSortOrder.
+const (
+	BookingSortOrderCreatedAt BookingSortOrder = "created_at"
+	BookingSortOrderStartsAt  BookingSortOrder = "starts_at"
+	BookingSortOrderUpdatedAt BookingSortOrder = "updated_at"
+)
+
+// Valid indicates whether the value is a known member of the BookingSortOrder enum.
+func (e BookingSortOrder) Valid() bool {
+	switch e {
+	case BookingSortOrderCreatedAt:
+		return true
+	case BookingSortOrderStartsAt:
+		return true
+	case BookingSortOrderUpdatedAt:
 		return true
 	default:
 		return false
@@ -1075,6 +1129,39 @@ func (e QuoteExpandableResource) Valid() bool {
 	}
 }
 
+// Defines values for QuoteFilterStatus.
+const (
+	QuoteFilterStatusAccepted  QuoteFilterStatus = "accepted"
+	QuoteFilterStatusCanceled  QuoteFilterStatus = "canceled"
+	QuoteFilterStatusCancelled QuoteFilterStatus = "cancelled"
+	QuoteFilterStatusDeclined  QuoteFilterStatus = "declined"
+	QuoteFilterStatusDraft     QuoteFilterStatus = "draft"
+	QuoteFilterStatusExpired   QuoteFilterStatus = "expired"
+	QuoteFilterStatusSent      QuoteFilterStatus = "sent"
+)
+
+// Valid indicates whether the value is a known member of the QuoteFilterStatus enum.
+func (e QuoteFilterStatus) Valid() bool {
+	switch e {
+	case QuoteFilterStatusAccepted:
+		return true
+	case QuoteFilterStatusCanceled:
+		return true
+	case QuoteFilterStatusCancelled:
+		return true
+	case QuoteFilterStatusDeclined:
+		return true
+	case QuoteFilterStatusDraft:
+		return true
+	case QuoteFilterStatusExpired:
+		return true
+	case QuoteFilterStatusSent:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for QuoteStatus.
 const (
 	QuoteStatusAccepted  QuoteStatus = "accepted"
@@ -1245,16 +1332,16 @@ func (e ServiceObject) Valid() bool {
 
 // Defines values for SortOrder.
 const (
-	CreatedAt SortOrder = "created_at"
-	UpdatedAt SortOrder = "updated_at"
+	SortOrderCreatedAt SortOrder = "created_at"
+	SortOrderUpdatedAt SortOrder = "updated_at"
 )
 
 // Valid indicates whether the value is a known member of the SortOrder enum.
 func (e SortOrder) Valid() bool {
 	switch e {
-	case CreatedAt:
+	case SortOrderCreatedAt:
 		return true
-	case UpdatedAt:
+	case SortOrderUpdatedAt:
 		return true
 	default:
 		return false
@@ -1750,6 +1837,9 @@ type BookingCreate struct {
 // BookingCreateStatus Status that a new booking can have.
 type BookingCreateStatus string
 
+// BookingFilterStatus Status by which bookings can be filtered.
+type BookingFilterStatus string
+
 // BookingList A page of bookings.
 type BookingList struct {
 	// Data Bookings on this page, at most 100.
@@ -1839,6 +1929,9 @@ type BookingPolicy struct {
 	// RefundLatePayments Whether a card payment that succeeds after its booking was cancelled or has expired is refunded automatically.
 	RefundLatePayments bool `json:"refund_late_payments"`
 }
+
+// BookingSortOrder Order of the bookings of a list.
+type BookingSortOrder string
 
 // BookingStatus Status of a booking. `cancelled` and `expired` are final.
 type BookingStatus string
@@ -3913,6 +4006,9 @@ type QuoteDecline struct {
 // QuoteExpandableResource Related resource that a response with quotes can contain.
 type QuoteExpandableResource string
 
+// QuoteFilterStatus Status by which quotes can be filtered.
+type QuoteFilterStatus string
+
 // QuoteList A page of quotes.
 type QuoteList struct {
 	// Data Quotes on this page, at most 100.
@@ -4753,8 +4849,11 @@ type BookingFilter = string
 // BookingId defines model for BookingId.
 type BookingId = string
 
+// BookingSort Order of the bookings of a list.
+type BookingSort = BookingSortOrder
+
 // BookingStatusFilter defines model for BookingStatusFilter.
-type BookingStatusFilter = []BookingStatus
+type BookingStatusFilter = []BookingFilterStatus
 
 // CalendarFeedId defines model for CalendarFeedId.
 type CalendarFeedId = string
@@ -4928,7 +5027,7 @@ type Prefer = string
 type QuoteId = string
 
 // QuoteStatusFilter defines model for QuoteStatusFilter.
-type QuoteStatusFilter = []QuoteStatus
+type QuoteStatusFilter = []QuoteFilterStatus
 
 // RefundId defines model for RefundId.
 type RefundId = string
@@ -4965,6 +5064,12 @@ type ServiceId = string
 
 // Sort Order of the rows of a list.
 type Sort = SortOrder
+
+// StartsAfter defines model for StartsAfter.
+type StartsAfter = time.Time
+
+// StartsBefore defines model for StartsBefore.
+type StartsBefore = time.Time
 
 // UnitFilter defines model for UnitFilter.
 type UnitFilter = string
@@ -5053,7 +5158,7 @@ type ListBookingsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *BookingSort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5096,6 +5201,12 @@ type ListBookingsParams struct {
 
 	// EventDateTo Returns only bookings on or before this local day.
 	EventDateTo *EventDateTo `form:"event_date_to,omitempty" json:"event_date_to,omitempty"`
+
+	// StartsAfter Returns only bookings that start at or after this time, RFC 3339. A booking without times starts when its day starts.
+	StartsAfter *StartsAfter `form:"starts_after,omitempty" json:"starts_after,omitempty"`
+
+	// StartsBefore Returns only bookings that start before this time, RFC 3339.
+	StartsBefore *StartsBefore `form:"starts_before,omitempty" json:"starts_before,omitempty"`
 
 	// Metadata Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs.
 	Metadata *MetadataFilter `json:"metadata,omitempty"`

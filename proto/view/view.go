@@ -56,7 +56,7 @@ func public(doc *yaml.Node) (*yaml.Node, error) {
 func withoutPrivateKeys(n *yaml.Node) {
 	var retained []*yaml.Node
 	for key, value := range yamlnode.Pairs(n) {
-		if !strings.HasPrefix(key, "x-go-") && key != "x-validate" {
+		if !strings.HasPrefix(key, "x-go-") && key != "x-validate" && key != "x-aliases" {
 			retained = append(retained, yamlnode.Scalar(key), value)
 		}
 	}

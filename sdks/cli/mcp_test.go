@@ -238,7 +238,8 @@ func TestMCPMoveRetainsLength(t *testing.T) {
 		t.Errorf("%s", blocked.text)
 	}
 	festival := c.ok("bookings", "create", "--starts-at", "2031-09-05T10:00:00-04:00", "--ends-at", "2031-09-06T16:00:00-04:00", "--unit-id", unit, "--jq", ".id")
-	a.fails("move_booking", args{"booking_id": festival, "start_time": "11:00", "request_key": "f"}, "booking_id: is longer than 24 hours")
+	a.ok("move_booking", args{"booking_id": festival, "start_time": "11:00", "request_key": "f"}).has(t, "Fri 2031-09-05 11:00 -04:00", "Sat 2031-09-06 17:00 -04:00")
+	a.ok("move_booking", args{"booking_id": festival, "date": "2031-09-12", "request_key": "g"}).has(t, "Fri 2031-09-12 11:00 -04:00", "Sat 2031-09-13 17:00 -04:00")
 	a.fails("move_booking", args{"booking_id": wedding.id(), "request_key": "x"}, "date: is required, unless you give start_time or unit_id")
 }
 

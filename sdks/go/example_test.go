@@ -91,7 +91,7 @@ func Example_idempotency() {
 
 func Example_list() {
 	bookings := client.Bookings.List(ctx, holdfast.BookingsListParams{
-		Status: []holdfast.BookingStatus{holdfast.BookingStatusPending, holdfast.BookingStatusConfirmed},
+		Status: []holdfast.BookingFilterStatus{holdfast.BookingFilterStatusPending, holdfast.BookingFilterStatusConfirmed},
 		Expand: []holdfast.ExpandableResource{holdfast.ExpandableResourceCustomer},
 	})
 	for booking, err := range bookings {

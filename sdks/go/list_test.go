@@ -143,7 +143,7 @@ func TestDocuments(t *testing.T) {
 		if last := s.requests()[3]; last.URL.Path != "/api/v1/calendar/token.ics" || last.Header.Get("If-None-Match") != `"1"` {
 			t.Errorf("%s %v", last.URL, last.Header)
 		}
-		d, err = c.Bookings.ListCSV(t.Context(), BookingsListCSVParams{Status: []BookingStatus{BookingStatusPending}})
+		d, err = c.Bookings.ListCSV(t.Context(), BookingsListCSVParams{Status: []BookingFilterStatus{BookingFilterStatusPending}})
 		if err != nil || d.Close() != nil {
 			t.Fatal(err)
 		}

@@ -45,10 +45,28 @@ const (
 	BookingCreateStatusPending   BookingCreateStatus = "pending"
 )
 
+// Defines values for BookingFilterStatus.
+const (
+	BookingFilterStatusCanceled  BookingFilterStatus = "canceled"
+	BookingFilterStatusCancelled BookingFilterStatus = "cancelled"
+	BookingFilterStatusCompleted BookingFilterStatus = "completed"
+	BookingFilterStatusConfirmed BookingFilterStatus = "confirmed"
+	BookingFilterStatusExpired   BookingFilterStatus = "expired"
+	BookingFilterStatusNoShow    BookingFilterStatus = "no_show"
+	BookingFilterStatusPending   BookingFilterStatus = "pending"
+)
+
 // Defines values for BookingMode.
 const (
 	BookingModeExclusive BookingMode = "exclusive"
 	BookingModeSeats     BookingMode = "seats"
+)
+
+// Defines values for BookingSortOrder.
+const (
+	BookingSortOrderCreatedAt BookingSortOrder = "created_at"
+	BookingSortOrderStartsAt  BookingSortOrder = "starts_at"
+	BookingSortOrderUpdatedAt BookingSortOrder = "updated_at"
 )
 
 // Defines values for BookingStatus.
@@ -247,6 +265,17 @@ const (
 const (
 	QuoteExpandableResourceCustomer QuoteExpandableResource = "customer"
 	QuoteExpandableResourceLead     QuoteExpandableResource = "lead"
+)
+
+// Defines values for QuoteFilterStatus.
+const (
+	QuoteFilterStatusAccepted  QuoteFilterStatus = "accepted"
+	QuoteFilterStatusCanceled  QuoteFilterStatus = "canceled"
+	QuoteFilterStatusCancelled QuoteFilterStatus = "cancelled"
+	QuoteFilterStatusDeclined  QuoteFilterStatus = "declined"
+	QuoteFilterStatusDraft     QuoteFilterStatus = "draft"
+	QuoteFilterStatusExpired   QuoteFilterStatus = "expired"
+	QuoteFilterStatusSent      QuoteFilterStatus = "sent"
 )
 
 // Defines values for QuoteStatus.
@@ -678,6 +707,9 @@ type BookingEventData struct {
 	PreviousAttributes map[string]json.RawMessage `json:"previous_attributes"`
 }
 
+// BookingFilterStatus Status by which bookings can be filtered.
+type BookingFilterStatus string
+
 // BookingMode Whether bookings can share a unit.
 type BookingMode string
 
@@ -740,6 +772,9 @@ type BookingPolicy struct {
 	// RefundLatePayments Whether a card payment that succeeds after its booking was cancelled or has expired is refunded automatically.
 	RefundLatePayments bool `json:"refund_late_payments"`
 }
+
+// BookingSortOrder Order of the bookings of a list.
+type BookingSortOrder string
 
 // BookingStatus Status of a booking. `cancelled` and `expired` are final.
 type BookingStatus string
@@ -2903,6 +2938,9 @@ type QuoteEventData struct {
 
 // QuoteExpandableResource Related resource that a response with quotes can contain.
 type QuoteExpandableResource string
+
+// QuoteFilterStatus Status by which quotes can be filtered.
+type QuoteFilterStatus string
 
 // QuoteStatus Status of a quote. `accepted`, `declined`, `expired` and `cancelled` are final.
 type QuoteStatus string

@@ -53,7 +53,7 @@ func TestQuery(t *testing.T) {
 	c, s := newClient(t, respond(200, `{"data":[],"has_more":false,"next_cursor":null}`))
 	at := time.Date(2030, 6, 1, 12, 0, 0, 500_000_000, time.FixedZone("", 3600))
 	for _, p := range []BookingsListParams{{}, {
-		Limit: 50, Status: []BookingStatus{BookingStatusPending, BookingStatusConfirmed}, CreatedAfter: at,
+		Limit: 50, Status: []BookingFilterStatus{BookingFilterStatusPending, BookingFilterStatusConfirmed}, CreatedAfter: at,
 		Metadata: map[string]string{"order": "17"}, EventDateFrom: "2030-06-01", Expand: []ExpandableResource{ExpandableResourceCustomer},
 	}} {
 		if _, err := c.Bookings.ListPage(t.Context(), p); err != nil {

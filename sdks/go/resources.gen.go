@@ -437,7 +437,7 @@ type QuotesListParams struct {
 	// Returns only rows updated before this time, RFC 3339.
 	UpdatedBefore time.Time
 	// Returns only quotes with one of these statuses, separated by commas. At most 10.
-	Status []QuoteStatus
+	Status []QuoteFilterStatus
 	// Returns only the row with this number. Not case-sensitive.
 	Number string
 	// Returns only rows for this customer, `cu_…`.
@@ -503,7 +503,7 @@ type QuotesListCSVParams struct {
 	// Returns only rows updated before this time, RFC 3339.
 	UpdatedBefore time.Time
 	// Returns only quotes with one of these statuses, separated by commas. At most 10.
-	Status []QuoteStatus
+	Status []QuoteFilterStatus
 	// Returns only the row with this number. Not case-sensitive.
 	Number string
 	// Returns only rows for this customer, `cu_…`.
@@ -1648,7 +1648,7 @@ type BookingsListParams struct {
 	// page.
 	Cursor string
 	// Order of the rows.
-	Sort SortOrder
+	Sort BookingSortOrder
 	// Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter time.Time
 	// Returns only rows created before this time, RFC 3339.
@@ -1658,7 +1658,7 @@ type BookingsListParams struct {
 	// Returns only rows updated before this time, RFC 3339.
 	UpdatedBefore time.Time
 	// Returns only bookings with one of these statuses, separated by commas. At most 10.
-	Status []BookingStatus
+	Status []BookingFilterStatus
 	// Returns only bookings with one of these payment statuses, separated by commas. At most 10.
 	PaymentStatus []PaymentStatus
 	// Returns only the row with this number. Not case-sensitive.
@@ -1678,6 +1678,10 @@ type BookingsListParams struct {
 	EventDateFrom string
 	// Returns only bookings on or before this local day.
 	EventDateTo string
+	// Returns only bookings that start at or after this time, RFC 3339. A booking without times starts when its day starts.
+	StartsAfter time.Time
+	// Returns only bookings that start before this time, RFC 3339.
+	StartsBefore time.Time
 	// Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs.
 	Metadata map[string]string
 	// Related resources to add to each row, separated by commas. Each requires its own read scope.
@@ -1702,12 +1706,15 @@ func (p BookingsListParams) encode(q *query) {
 	q.text("event_type", p.EventType)
 	q.text("event_date_from", p.EventDateFrom)
 	q.text("event_date_to", p.EventDateTo)
+	q.time("starts_after", p.StartsAfter)
+	q.time("starts_before", p.StartsBefore)
 	q.pairs("metadata", p.Metadata)
 	join(q, "expand", p.Expand)
 }
 
 // List iterates over bookings, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change
-// first and skips none. `expand=customer` adds each customer and also requires `read:customers`.
+// first and skips none. For a schedule, use `sort=starts_at` with `starts_after` and `starts_before`. `expand=customer`
+// adds each customer and also requires `read:customers`.
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
@@ -1729,7 +1736,7 @@ func (a *BookingsAPI) ListPage(ctx context.Context, params BookingsListParams, o
 // BookingsListCSVParams are the parameters of ListCSV. Parameters without a value are not sent.
 type BookingsListCSVParams struct {
 	// Order of the rows.
-	Sort SortOrder
+	Sort BookingSortOrder
 	// Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter time.Time
 	// Returns only rows created before this time, RFC 3339.
@@ -1739,7 +1746,7 @@ type BookingsListCSVParams struct {
 	// Returns only rows updated before this time, RFC 3339.
 	UpdatedBefore time.Time
 	// Returns only bookings with one of these statuses, separated by commas. At most 10.
-	Status []BookingStatus
+	Status []BookingFilterStatus
 	// Returns only bookings with one of these payment statuses, separated by commas. At most 10.
 	PaymentStatus []PaymentStatus
 	// Returns only the row with this number. Not case-sensitive.
@@ -1759,6 +1766,10 @@ type BookingsListCSVParams struct {
 	EventDateFrom string
 	// Returns only bookings on or before this local day.
 	EventDateTo string
+	// Returns only bookings that start at or after this time, RFC 3339. A booking without times starts when its day starts.
+	StartsAfter time.Time
+	// Returns only bookings that start before this time, RFC 3339.
+	StartsBefore time.Time
 	// Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs.
 	Metadata map[string]string
 	// Related resources to add to each row, separated by commas. Each requires its own read scope.
@@ -1781,6 +1792,8 @@ func (p BookingsListCSVParams) encode(q *query) {
 	q.text("event_type", p.EventType)
 	q.text("event_date_from", p.EventDateFrom)
 	q.text("event_date_to", p.EventDateTo)
+	q.time("starts_after", p.StartsAfter)
+	q.time("starts_before", p.StartsBefore)
 	q.pairs("metadata", p.Metadata)
 	join(q, "expand", p.Expand)
 }

@@ -2,7 +2,7 @@ package tools
 
 import (
 	"context"
-	"time"
+	"errors"
 
 	holdfast "holdfast.dev/sdks/go"
 )
@@ -95,7 +95,7 @@ func (t *toolbox) withCustomer() []holdfast.ExpandableResource {
 
 // bookingFilter are the arguments of list_bookings.
 type bookingFilter struct {
-	Status        string `json:"status,omitempty" enum:"pending,confirmed,expired,cancelled,completed,no_show"`
+	Status        string `json:"status,omitempty" enum:"pending,confirmed,expired,cancelled,canceled,completed,no_show"`
 	PaymentStatus string `json:"payment_status,omitempty" enum:"unpaid,deposit_paid,partially_paid,paid,overpaid,partially_refunded,refunded"`
 	From          string `json:"date_from,omitempty" jsonschema:"first day, YYYY-MM-DD"`
 	To            string `json:"date_to,omitempty" jsonschema:"last day"`
@@ -112,7 +112,7 @@ func (t *toolbox) listBookings(ctx context.Context, in bookingFilter) (any, erro
 	}
 	params := holdfast.BookingsListParams{
 		Cursor: in.Cursor, EventDateFrom: in.From, EventDateTo: in.To, CustomerID: in.Customer, UnitID: in.Unit, ServiceID: in.Service,
-		Status: one[holdfast.BookingStatus](in.Status), PaymentStatus: one[holdfast.PaymentStatus](in.PaymentStatus), Expand: t.withCustomer(),
+		Status: one[holdfast.BookingFilterStatus](in.Status), PaymentStatus: one[holdfast.PaymentStatus](in.PaymentStatus), Expand: t.withCustomer(),
 	}
 	return rows(v, in.paging, func(limit int) (*holdfast.Page[holdfast.Booking], error) {
 		params.Limit = limit
@@ -236,39 +236,28 @@ func (t *toolbox) moveBooking(ctx context.Context, in move, options ...holdfast.
 	if err != nil {
 		return nil, err
 	}
-	before, err := t.client.Bookings.Get(ctx, in.Booking, holdfast.BookingsGetParams{})
-	if err != nil {
-		return nil, err
-	}
-	if before.StartsAt != nil && before.EndsAt != nil && before.EventStartTime != nil && before.EndsAt.Sub(*before.StartsAt) > 24*time.Hour {
-		return nil, invalid("booking_id", "is longer than 24 hours, so local times cannot describe it. Cancel it and create another one with the API")
-	}
-	if in.End == "" {
-		in.End = sameLength(*before, in.Start)
-	}
 	body := holdfast.BookingUpdate{EventStartTime: optional(in.Start), EventEndTime: optional(in.End), UnitID: optional(in.Unit)}
 	if in.Date != "" {
 		body.EventDate = &in.Date
 	}
 	b, err := t.client.Bookings.Update(ctx, in.Booking, body, in.options(options)...)
+	if errors.Is(err, holdfast.ErrSlotUnavailable) {
+		return nil, t.blocked(ctx, err, in)
+	}
 	if err != nil {
-		w := slotRequest{date: or(in.Date, before.EventLocalDate), start: or(in.Start, value(before.EventStartTime)), unit: or(in.Unit, value(before.UnitID))}
-		w.service, w.packageID = value(before.ServiceID), value(before.PackageID)
-		return nil, t.taken(ctx, err, w)
+		return nil, err
 	}
 	return v.one(v.booking(*b, longText)), nil
 }
 
-// sameLength returns the end of a booking that starts at another time of day and keeps its length, or "" if the end follows from the
-// duration of its package.
-func sameLength(b holdfast.Booking, start string) string {
-	from, err := time.Parse("15:04", start)
-	if err != nil || b.EventStartTime == nil || b.StartsAt == nil || b.EndsAt == nil {
-		return ""
+// blocked returns the error of a move, with the free slots of its day if the unit is taken.
+func (t *toolbox) blocked(ctx context.Context, err error, in move) error {
+	b, failed := t.client.Bookings.Get(ctx, in.Booking, holdfast.BookingsGetParams{})
+	if failed != nil {
+		return err
 	}
-	length := b.EndsAt.Sub(*b.StartsAt)
-	if p := b.PackageSnapshot; p != nil && p.DurationMinutes != nil && length == time.Duration(*p.DurationMinutes)*time.Minute {
-		return ""
-	}
-	return from.Add(length).Format("15:04")
+	return t.taken(ctx, err, slotRequest{
+		date: or(in.Date, b.EventLocalDate), start: or(in.Start, value(b.EventStartTime)), unit: or(in.Unit, value(b.UnitID)),
+		service: value(b.ServiceID), packageID: value(b.PackageID),
+	})
 }

@@ -107,7 +107,7 @@ func (t *toolbox) withQuoteCustomer() []holdfast.QuoteExpandableResource {
 
 // quoteFilter are the arguments of list_quotes.
 type quoteFilter struct {
-	Status   string `json:"status,omitempty" enum:"draft,sent,accepted,declined,expired,cancelled"`
+	Status   string `json:"status,omitempty" enum:"draft,sent,accepted,declined,expired,cancelled,canceled"`
 	Customer string `json:"customer_id,omitempty"`
 	Lead     string `json:"lead_id,omitempty"`
 	paging
@@ -119,7 +119,7 @@ func (t *toolbox) listQuotes(ctx context.Context, in quoteFilter) (any, error) {
 		return nil, err
 	}
 	params := holdfast.QuotesListParams{
-		Cursor: in.Cursor, Status: one[holdfast.QuoteStatus](in.Status), CustomerID: in.Customer, LeadID: in.Lead, Expand: t.withQuoteCustomer(),
+		Cursor: in.Cursor, Status: one[holdfast.QuoteFilterStatus](in.Status), CustomerID: in.Customer, LeadID: in.Lead, Expand: t.withQuoteCustomer(),
 	}
 	return rows(v, in.paging, func(limit int) (*holdfast.Page[holdfast.Quote], error) {
 		params.Limit = limit

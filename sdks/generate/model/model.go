@@ -71,7 +71,7 @@ type Param struct {
 	Map         bool     // pairs, sent as name[key]=value
 	Type        string   // of the value, or of each of the values: string, integer or boolean
 	Format      string   // date or date-time, if Type is string
-	Schema      string   // component schema of an enumeration, such as BookingStatusInput, or ""
+	Schema      string   // component schema of an enumeration, such as PaymentStatusInput, or ""
 	Values      []string // of the enumeration
 	Example     any
 }

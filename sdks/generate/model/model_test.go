@@ -133,7 +133,7 @@ func TestDetails(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]Param{
-		"bookings.list.status":          {Name: "status", Array: true, Type: "string", Schema: "BookingStatusInput", Values: []string{"pending", "confirmed", "expired", "cancelled", "completed", "no_show"}},
+		"bookings.list.status":          {Name: "status", Array: true, Type: "string", Schema: "BookingFilterStatus", Values: []string{"pending", "confirmed", "expired", "cancelled", "canceled", "completed", "no_show"}},
 		"bookings.list.metadata":        {Name: "metadata", Map: true, Type: "string"},
 		"bookings.list.limit":           {Name: "limit", Type: "integer"},
 		"bookings.list.event_date_from": {Name: "event_date_from", Type: "string", Format: "date"},

@@ -34,6 +34,11 @@ export type MetadataRead = {
 export type SortOrder = 'created_at' | 'updated_at';
 
 /**
+ * Order of the bookings of a list.
+ */
+export type BookingSortOrder = 'created_at' | 'updated_at' | 'starts_at';
+
+/**
  * Related resource that a response can contain.
  */
 export type ExpandableResource = 'customer';
@@ -1439,6 +1444,11 @@ export type AvailabilityExplanationReason = "booked" | "held" | "closed" | "main
 export type BookingStatus = "pending" | "confirmed" | "expired" | "cancelled" | "completed" | "no_show" | (string & {});
 
 /**
+ * Status by which bookings can be filtered.
+ */
+export type BookingFilterStatus = 'pending' | 'confirmed' | 'expired' | 'cancelled' | 'canceled' | 'completed' | 'no_show';
+
+/**
  * Status that a new booking can have.
  */
 export type BookingCreateStatus = 'pending' | 'confirmed';
@@ -2547,6 +2557,11 @@ export type QuoteDecline = {
  * Status of a quote. `accepted`, `declined`, `expired` and `cancelled` are final.
  */
 export type QuoteStatus = "draft" | "sent" | "accepted" | "declined" | "expired" | "cancelled" | (string & {});
+
+/**
+ * Status by which quotes can be filtered.
+ */
+export type QuoteFilterStatus = 'draft' | 'sent' | 'accepted' | 'declined' | 'expired' | 'cancelled' | 'canceled';
 
 /**
  * An offer to a customer. When it is accepted, it creates a booking and an invoice.
@@ -4544,11 +4559,6 @@ export type PricingInput = 'per_booking' | 'per_guest';
 export type RecurrenceInput = 'none' | 'yearly';
 
 /**
- * Status of a booking. `cancelled` and `expired` are final.
- */
-export type BookingStatusInput = 'pending' | 'confirmed' | 'expired' | 'cancelled' | 'completed' | 'no_show';
-
-/**
  * Payment status of a booking.
  */
 export type PaymentStatusInput = 'unpaid' | 'deposit_paid' | 'partially_paid' | 'paid' | 'overpaid' | 'partially_refunded' | 'refunded';
@@ -4557,11 +4567,6 @@ export type PaymentStatusInput = 'unpaid' | 'deposit_paid' | 'partially_paid' | 
  * Status of a lead. `converted` is final.
  */
 export type LeadStatusInput = 'new' | 'contacted' | 'qualified' | 'quoted' | 'converted' | 'lost';
-
-/**
- * Status of a quote. `accepted`, `declined`, `expired` and `cancelled` are final.
- */
-export type QuoteStatusInput = 'draft' | 'sent' | 'accepted' | 'declined' | 'expired' | 'cancelled';
 
 /**
  * What an invoice charges for.
@@ -5307,6 +5312,11 @@ export type Cursor = string;
 export type Sort = SortOrder;
 
 /**
+ * Order of the rows.
+ */
+export type BookingSort = BookingSortOrder;
+
+/**
  * Returns only rows created at or after this time, RFC 3339.
  */
 export type CreatedAfter = string;
@@ -5394,9 +5404,19 @@ export type EventDateFrom = string;
 export type EventDateTo = string;
 
 /**
+ * Returns only bookings that start at or after this time, RFC 3339. A booking without times starts when its day starts.
+ */
+export type StartsAfter = string;
+
+/**
+ * Returns only bookings that start before this time, RFC 3339.
+ */
+export type StartsBefore = string;
+
+/**
  * Returns only bookings with one of these statuses, separated by commas. At most 10.
  */
-export type BookingStatusFilter = Array<BookingStatusInput>;
+export type BookingStatusFilter = Array<BookingFilterStatus>;
 
 /**
  * Returns only bookings with one of these payment statuses, separated by commas. At most 10.
@@ -5556,7 +5576,7 @@ export type LeadStatusFilter = Array<LeadStatusInput>;
 /**
  * Returns only quotes with one of these statuses, separated by commas. At most 10.
  */
-export type QuoteStatusFilter = Array<QuoteStatusInput>;
+export type QuoteStatusFilter = Array<QuoteFilterStatus>;
 
 /**
  * Returns only invoices with one of these statuses, separated by commas. At most 10.
@@ -6263,7 +6283,7 @@ export type ListQuotesData = {
         /**
          * Returns only quotes with one of these statuses, separated by commas. At most 10.
          */
-        status?: Array<QuoteStatusInput>;
+        status?: Array<QuoteFilterStatus>;
         /**
          * Returns only the row with this number. Not case-sensitive.
          */
@@ -8674,7 +8694,7 @@ export type ListBookingsData = {
         /**
          * Order of the rows.
          */
-        sort?: SortOrder;
+        sort?: BookingSortOrder;
         /**
          * Returns only rows created at or after this time, RFC 3339.
          */
@@ -8694,7 +8714,7 @@ export type ListBookingsData = {
         /**
          * Returns only bookings with one of these statuses, separated by commas. At most 10.
          */
-        status?: Array<BookingStatusInput>;
+        status?: Array<BookingFilterStatus>;
         /**
          * Returns only bookings with one of these payment statuses, separated by commas. At most 10.
          */
@@ -8731,6 +8751,14 @@ export type ListBookingsData = {
          * Returns only bookings on or before this local day.
          */
         event_date_to?: string;
+        /**
+         * Returns only bookings that start at or after this time, RFC 3339. A booking without times starts when its day starts.
+         */
+        starts_after?: string;
+        /**
+         * Returns only bookings that start before this time, RFC 3339.
+         */
+        starts_before?: string;
         /**
          * Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs.
          */

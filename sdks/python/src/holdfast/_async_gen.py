@@ -541,7 +541,7 @@ class AsyncQuotes:
         created_before: str | None = None,
         updated_after: str | None = None,
         updated_before: str | None = None,
-        status: types.QuoteStatusInput | Sequence[types.QuoteStatusInput] | None = None,
+        status: types.QuoteFilterStatus | Sequence[types.QuoteFilterStatus] | None = None,
         number: str | None = None,
         customer_id: str | None = None,
         lead_id: str | None = None,
@@ -608,7 +608,7 @@ class AsyncQuotes:
         created_before: str | None = None,
         updated_after: str | None = None,
         updated_before: str | None = None,
-        status: types.QuoteStatusInput | Sequence[types.QuoteStatusInput] | None = None,
+        status: types.QuoteFilterStatus | Sequence[types.QuoteFilterStatus] | None = None,
         number: str | None = None,
         customer_id: str | None = None,
         lead_id: str | None = None,
@@ -2243,12 +2243,12 @@ class AsyncBookings:
         *,
         limit: int | None = None,
         cursor: str | None = None,
-        sort: types.SortOrder | None = None,
+        sort: types.BookingSortOrder | None = None,
         created_after: str | None = None,
         created_before: str | None = None,
         updated_after: str | None = None,
         updated_before: str | None = None,
-        status: types.BookingStatusInput | Sequence[types.BookingStatusInput] | None = None,
+        status: types.BookingFilterStatus | Sequence[types.BookingFilterStatus] | None = None,
         payment_status: types.PaymentStatusInput | Sequence[types.PaymentStatusInput] | None = None,
         number: str | None = None,
         customer_id: str | None = None,
@@ -2258,6 +2258,8 @@ class AsyncBookings:
         event_type: str | None = None,
         event_date_from: str | None = None,
         event_date_to: str | None = None,
+        starts_after: str | None = None,
+        starts_before: str | None = None,
         metadata: Mapping[str, str] | None = None,
         expand: types.ExpandableResource | Sequence[types.ExpandableResource] | None = None,
         **options: Unpack[Options],
@@ -2265,7 +2267,8 @@ class AsyncBookings:
         """List bookings.
 
         Returns a page of bookings, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest
-        change first and skips none. `expand=customer` adds each customer and also requires `read:customers`.
+        change first and skips none. For a schedule, use `sort=starts_at` with `starts_after` and `starts_before`.
+        `expand=customer` adds each customer and also requires `read:customers`.
 
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
@@ -2288,6 +2291,9 @@ class AsyncBookings:
             event_date_from: Returns only bookings on or after this local day. A booking that spans several days
                 matches on each of them. A booking that ends at midnight does not include the day that starts then.
             event_date_to: Returns only bookings on or before this local day.
+            starts_after: Returns only bookings that start at or after this time, RFC 3339. A booking without times
+                starts when its day starts.
+            starts_before: Returns only bookings that start before this time, RFC 3339.
             metadata: Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs.
             expand: Related resources to add to each row, separated by commas. Each requires its own read scope.
 
@@ -2317,6 +2323,8 @@ class AsyncBookings:
                 "event_type": event_type,
                 "event_date_from": event_date_from,
                 "event_date_to": event_date_to,
+                "starts_after": starts_after,
+                "starts_before": starts_before,
                 "metadata": metadata,
                 "expand": expand,
             },
@@ -2325,12 +2333,12 @@ class AsyncBookings:
     def list_csv(
         self,
         *,
-        sort: types.SortOrder | None = None,
+        sort: types.BookingSortOrder | None = None,
         created_after: str | None = None,
         created_before: str | None = None,
         updated_after: str | None = None,
         updated_before: str | None = None,
-        status: types.BookingStatusInput | Sequence[types.BookingStatusInput] | None = None,
+        status: types.BookingFilterStatus | Sequence[types.BookingFilterStatus] | None = None,
         payment_status: types.PaymentStatusInput | Sequence[types.PaymentStatusInput] | None = None,
         number: str | None = None,
         customer_id: str | None = None,
@@ -2340,6 +2348,8 @@ class AsyncBookings:
         event_type: str | None = None,
         event_date_from: str | None = None,
         event_date_to: str | None = None,
+        starts_after: str | None = None,
+        starts_before: str | None = None,
         metadata: Mapping[str, str] | None = None,
         expand: types.ExpandableResource | Sequence[types.ExpandableResource] | None = None,
         **options: Unpack[Options],
@@ -2366,6 +2376,9 @@ class AsyncBookings:
             event_date_from: Returns only bookings on or after this local day. A booking that spans several days
                 matches on each of them. A booking that ends at midnight does not include the day that starts then.
             event_date_to: Returns only bookings on or before this local day.
+            starts_after: Returns only bookings that start at or after this time, RFC 3339. A booking without times
+                starts when its day starts.
+            starts_before: Returns only bookings that start before this time, RFC 3339.
             metadata: Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs.
             expand: Related resources to add to each row, separated by commas. Each requires its own read scope.
 
@@ -2393,6 +2406,8 @@ class AsyncBookings:
                 "event_type": event_type,
                 "event_date_from": event_date_from,
                 "event_date_to": event_date_to,
+                "starts_after": starts_after,
+                "starts_before": starts_before,
                 "metadata": metadata,
                 "expand": expand,
             },

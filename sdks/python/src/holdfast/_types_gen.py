@@ -38,6 +38,12 @@ Order of the rows of a list.
 """
 
 
+BookingSortOrder: TypeAlias = Literal["created_at", "updated_at", "starts_at"]
+"""
+Order of the bookings of a list.
+"""
+
+
 ExpandableResource: TypeAlias = Literal["customer"]
 """
 Related resource that a response can contain.
@@ -513,6 +519,12 @@ Reason why a slot cannot be booked.
 BookingStatus: TypeAlias = str
 """
 Status of a booking. `cancelled` and `expired` are final.
+"""
+
+
+BookingFilterStatus: TypeAlias = Literal["pending", "confirmed", "expired", "cancelled", "canceled", "completed", "no_show"]
+"""
+Status by which bookings can be filtered.
 """
 
 
@@ -1096,6 +1108,12 @@ class QuoteDecline(TypedDict):
 QuoteStatus: TypeAlias = str
 """
 Status of a quote. `accepted`, `declined`, `expired` and `cancelled` are final.
+"""
+
+
+QuoteFilterStatus: TypeAlias = Literal["draft", "sent", "accepted", "declined", "expired", "cancelled", "canceled"]
+"""
+Status by which quotes can be filtered.
 """
 
 
@@ -2697,12 +2715,6 @@ Whether a holiday rule repeats each year.
 """
 
 
-BookingStatusInput: TypeAlias = Literal["pending", "confirmed", "expired", "cancelled", "completed", "no_show"]
-"""
-Status of a booking. `cancelled` and `expired` are final.
-"""
-
-
 PaymentStatusInput: TypeAlias = Literal["unpaid", "deposit_paid", "partially_paid", "paid", "overpaid", "partially_refunded", "refunded"]
 """
 Payment status of a booking.
@@ -2712,12 +2724,6 @@ Payment status of a booking.
 LeadStatusInput: TypeAlias = Literal["new", "contacted", "qualified", "quoted", "converted", "lost"]
 """
 Status of a lead. `converted` is final.
-"""
-
-
-QuoteStatusInput: TypeAlias = Literal["draft", "sent", "accepted", "declined", "expired", "cancelled"]
-"""
-Status of a quote. `accepted`, `declined`, `expired` and `cancelled` are final.
 """
 
 

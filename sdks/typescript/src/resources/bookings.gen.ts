@@ -15,7 +15,8 @@ export class BookingsResource extends Resource {
    * List bookings.
    *
    * Returns a page of bookings, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change
-   * first and skips none. `expand=customer` adds each customer and also requires `read:customers`.
+   * first and skips none. For a schedule, use `sort=starts_at` with `starts_after` and `starts_before`. `expand=customer`
+   * adds each customer and also requires `read:customers`.
    *
    * Iterate over the result to get the rows of all pages.
    *

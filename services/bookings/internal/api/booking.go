@@ -101,7 +101,7 @@ func (a *API) shownBookings(ctx context.Context, db pg.Q, r page.Request, f stor
 		return page.Rows[page.Shown[api.Booking]]{}, err
 	}
 	return page.Show(rows, bodies, func(b domain.Booking) page.Place {
-		return page.Place{ID: b.ID.UUID(), Created: b.CreatedAt, Updated: b.UpdatedAt}
+		return page.Place{ID: b.ID.UUID(), Created: b.CreatedAt, Updated: b.UpdatedAt, By: b.Begins}
 	}), nil
 }
 
@@ -169,11 +169,19 @@ func (a *API) bookingFilter(ctx context.Context, q contract.Query) (f store.Book
 	for _, s := range q.List("payment_status") {
 		f.PaymentStatus = append(f.PaymentStatus, domain.PaymentStatus(s))
 	}
+	f.StartsAfter, f.StartsBefore = filterTime(q, "starts_after"), filterTime(q, "starts_before")
 	if f.From, err = filterDate(q, "event_date_from"); err != nil {
 		return f, false, err
 	}
 	f.To, err = filterDate(q, "event_date_to")
 	return f, slices.Contains(bad[:], true), err
+}
+
+func filterTime(q contract.Query, name string) *time.Time {
+	if at, ok := q.Time(name); ok {
+		return &at
+	}
+	return nil
 }
 
 func filterDate(q contract.Query, name string) (*civil.Date, error) {

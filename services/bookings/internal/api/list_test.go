@@ -114,6 +114,8 @@ func TestBookingFilters(t *testing.T) {
 		"":                                                 {a, b, c},
 		"status=pending":                                   {a},
 		"status=cancelled":                                 {b},
+		"status=canceled":                                  {b},
+		"status=canceled,cancelled,confirmed":              {b, c},
 		"status=pending,confirmed":                         {a, c},
 		"status=pending,pending":                           {a},
 		"status=expired":                                   {},
@@ -149,7 +151,7 @@ func TestBookingFilters(t *testing.T) {
 		"updated_before=2020-01-01T00:00:00Z": {},
 	}
 	for query, want := range cases {
-		for _, sort := range []string{"", "&sort=updated_at"} {
+		for _, sort := range []string{"", "&sort=updated_at", "&sort=starts_at"} {
 			got := []string{}
 			for _, row := range w.synced(ctx, "/bookings?"+query+sort, len(want)) {
 				got = append(got, row.ID)
@@ -166,7 +168,7 @@ func TestBookingFilters(t *testing.T) {
 		}
 	}
 	for query, field := range map[string]string{
-		"limit=0": "limit", "limit=101": "limit", "sort=id": "sort", "status=open": "status", "status=canceled": "status", "status=": "status",
+		"limit=0": "limit", "limit=101": "limit", "sort=id": "sort", "status=open": "status", "status=": "status",
 		"payment_status=due": "payment_status", "expand=unit": "expand", "event_date_from=2030-13-01": "event_date_from",
 		"event_date_to=1899-12-31": "event_date_to", "event_date_to=x": "event_date_to", "active=true": "active", "event_type=%00": "event_type",
 		"number=" + strings.Repeat("9", 51): "number", "number=B-1&number=B-2": "number", "q=x": "q",
@@ -194,6 +196,8 @@ func TestCursorsOfOthers(t *testing.T) {
 	use := func(ctx context.Context, list, query, cursor string) response {
 		return w.do(ctx, "GET", "/"+list+"?"+query+"&cursor="+url.QueryEscape(cursor), "")
 	}
+	gone := *w.list(ctx, "/bookings?limit=10&status=confirmed,canceled").NextCursor
+	use(ctx, "bookings", "status=confirmed,cancelled", gone).is(200)
 	if got := decode[list](use(ctx, "bookings", "limit=100&status=confirmed", cursor).is(200)); len(got.Data) != 20 || got.HasMore {
 		t.Errorf("limit may change: %d rows", len(got.Data))
 	}

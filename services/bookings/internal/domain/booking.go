@@ -24,6 +24,7 @@ type Booking struct {
 	PackageID     PackageID
 	Snapshot      *Snapshot // nil: not priced
 	EventType     *string
+	Begins        time.Time      // its start, or the first instant of a day without times; set when it is read
 	Loc           *time.Location // the operator's when the booking was created; all local times of the booking are in it
 	GuestCount    *int
 	Exclusive     bool      // whether it takes all seats of a slot of a shared unit

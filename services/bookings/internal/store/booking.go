@@ -18,7 +18,7 @@ const bookingColumns = `b.id, b.number, b.status, b.customer_id, b.lead_id, b.qu
 	b.package_snapshot, b.event_type, b.event_day, b.event_at, b.event_start, b.event_end, b.starts_at, b.ends_at, b.timezone,
 	b.guest_count, b.exclusive, b.session_id, coalesce(b.seats, 0), b.notes, b.currency, b.total, b.deposit, b.paid, b.refunded, b.disputed, b.hold_expires_at, b.cancel_reason,
 	b.cancel_policy, b.refund_due, b.metadata, b.version, b.created_at, b.updated_at, b.confirmed_at, b.cancelled_at, b.completed_at,
-	array(select i.invoice_id from booking_invoices i where i.tenant_id = b.tenant_id and i.livemode = b.livemode and i.booking_id = b.id
+	b.sort_starts_at, array(select i.invoice_id from booking_invoices i where i.tenant_id = b.tenant_id and i.livemode = b.livemode and i.booking_id = b.id
 		order by i.invoice_id limit 100) as invoice_ids`
 
 func scanBooking(row pgx.CollectableRow) (domain.Booking, error) {
@@ -28,7 +28,7 @@ func scanBooking(row pgx.CollectableRow) (domain.Booking, error) {
 	err := row.Scan(&b.ID, &b.Number, &b.Status, &b.CustomerID, &b.LeadID, &b.QuoteID, &b.ServiceID, &b.UnitID, &b.PackageID,
 		&snapshot, &b.EventType, &b.Day, &b.EventAt, &b.Start, &b.End, &b.StartsAt, &b.EndsAt, &zone,
 		&b.GuestCount, &b.Exclusive, &b.Session, &b.Seats, &b.Notes, &currency, &b.Total.Minor, &b.Deposit.Minor, &b.Paid.Minor, &b.Refunded.Minor, &b.Disputed, &b.HoldExpiresAt,
-		&b.CancelReason, &policy, &b.RefundDue, &b.Metadata, &b.Version, &b.CreatedAt, &b.UpdatedAt, &b.ConfirmedAt, &b.CancelledAt, &b.CompletedAt, &b.InvoiceIDs)
+		&b.CancelReason, &policy, &b.RefundDue, &b.Metadata, &b.Version, &b.CreatedAt, &b.UpdatedAt, &b.ConfirmedAt, &b.CancelledAt, &b.CompletedAt, &b.Begins, &b.InvoiceIDs)
 	if err != nil {
 		return domain.Booking{}, fmt.Errorf("scan booking: %w", err)
 	}

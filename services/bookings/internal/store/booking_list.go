@@ -29,6 +29,8 @@ type BookingFilter struct {
 	EventType     *string
 	Number        *string     // as stored
 	From, To      *civil.Date // first and last local day of the range, inclusive
+	StartsAfter   *time.Time  // inclusive; a day without times starts with its first instant
+	StartsBefore  *time.Time  // exclusive
 	Metadata      map[string]string
 }
 
@@ -139,6 +141,8 @@ func bookingsOf(w *page.Where, f BookingFilter, r page.Request, narrow func(*pag
 	if f.To != nil {
 		w.Add(`b.event_day <= ?`, f.To.UTC())
 	}
+	equal(w, `b.sort_starts_at >= ?`, f.StartsAfter)
+	equal(w, `b.sort_starts_at < ?`, f.StartsBefore)
 	narrow(w)
 	tail, args := w.Page(r, "b")
 	return `select ` + bookingColumns + ` from bookings b ` + tail, args

@@ -53,7 +53,7 @@ func TestPlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	day := civil.Date{Year: 2030, Month: 3, Day: 3}
-	now := time.Date(2029, 1, 1, 0, 0, 0, 0, time.UTC)
+	now, start := time.Date(2029, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2030, 3, 3, 0, 0, 0, 0, time.UTC)
 	for name, f := range map[string]store.BookingFilter{
 		"all":            {},
 		"pending":        {Status: []domain.Status{domain.Pending}, Now: now},
@@ -68,6 +68,8 @@ func TestPlans(t *testing.T) {
 		"package":        {Package: &pack},
 		"event type":     {EventType: new("type 77")},
 		"number":         {Number: new("B-77")},
+		"upcoming":       {StartsAfter: &start, Status: []domain.Status{domain.Pending, domain.Confirmed}, Now: now},
+		"starts":         {StartsAfter: &start, StartsBefore: new(start.Add(time.Hour))},
 		"number, states": {Number: new("B-77"), Status: []domain.Status{domain.Pending, domain.Completed}, Now: now},
 		"day":            {From: &day, To: &day},
 		"metadata":       {Metadata: map[string]string{"order": "77"}},
@@ -82,6 +84,9 @@ func TestPlans(t *testing.T) {
 		requests := []page.Request{{Limit: 25}, {Limit: 25, After: &page.Position{At: now.AddDate(2, 0, 0), ID: [16]byte{1}}}}
 		if name == "all" {
 			requests = append(requests, page.Request{Limit: 25, Updated: true})
+		}
+		if name == "all" || name == "upcoming" || name == "no_show" {
+			requests = append(requests, page.Request{Limit: 25, By: "starts_at"}, page.Request{Limit: 25, By: "starts_at", After: &page.Position{At: start.AddDate(0, 2, 0), ID: [16]byte{1}}})
 		}
 		for _, r := range requests {
 			plan, found := explainBookings(t, db, ctx, f, r)
@@ -165,7 +170,7 @@ func expected(t *testing.T, ctx context.Context, conn *pgx.Conn, f store.Booking
 	t.Helper()
 	pairs := f.Metadata
 	f.Metadata = nil
-	sql, args := store.BookingsSQL(f, page.Request{Limit: stored, After: r.After, Updated: r.Updated}, func(w *page.Where) {
+	sql, args := store.BookingsSQL(f, page.Request{Limit: stored, After: r.After, Updated: r.Updated, By: r.By}, func(w *page.Where) {
 		for k, v := range pairs {
 			w.Add(`exists (select from booking_metadata i where i.booking_id = b.id and i.key = ? and i.value = ?)`, k, v)
 		}

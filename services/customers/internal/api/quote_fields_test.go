@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -245,6 +246,10 @@ func TestListOfQuotes(t *testing.T) {
 		t.Errorf("walked %v", all)
 	}
 	w.do(ctx, "GET", "/quotes?status=new", "").is(422, "invalid_request", "status")
+	withdrawn := w.do(ctx, "GET", "/quotes?status=cancelled", "").is(200).Body
+	if canceled := w.do(ctx, "GET", "/quotes?status=canceled", "").is(200).Body; !bytes.Equal(canceled, withdrawn) {
+		t.Errorf("%s\nwant %s", canceled, withdrawn)
+	}
 	w.do(ctx, "GET", "/quotes?number="+strings.Repeat("9", 51), "").is(422, "invalid_request", "number")
 	w.do(ctx, "GET", "/quotes?cursor=x", "").is(400, "invalid_cursor")
 	for _, path := range []string{"/quotes/" + one.ID, "/quotes"} {
