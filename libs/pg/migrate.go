@@ -41,7 +41,8 @@ type MigrateSettings struct {
 
 // Migrate migrates a database to the newest schema: first the tables that every service has (outbox, inbox, idempotency keys), then
 // the service's own, nil for none. A session lock lets only one process migrate at a time. A migration waits only briefly for a
-// lock and then tries again, so that no request waits behind it. It fails if the owner does not see all rows afterwards.
+// lock and then tries again, so that no request waits behind it. It fails if it would skip a minor version, or if the owner does not see all
+// rows afterwards.
 func Migrate(ctx context.Context, url string, service fs.FS, roles Roles) error {
 	for key, value := range map[string]string{"APP_ROLE": roles.App, "WORKER_ROLE": roles.Worker} {
 		if value == "" {
@@ -60,6 +61,9 @@ func Migrate(ctx context.Context, url string, service fs.FS, roles Roles) error 
 	if err := reach(ctx, db); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
+	if err := checkVersion(ctx, db); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
 	if err := up(ctx, db, "schema_common", Common()); err != nil {
 		return err
 	}
@@ -69,6 +73,9 @@ func Migrate(ctx context.Context, url string, service fs.FS, roles Roles) error 
 		}
 	}
 	if err := Alter(ctx, url, lockLimit, openToOwner); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	if err := recordVersion(ctx, db); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	return nil

@@ -145,7 +145,7 @@ func protected(t *testing.T, db *DB, rows []Row, workers []string) {
 		           and pg_get_expr(p.polqual, p.polrelid) like '%tenant_id%livemode%') as safe,
 		       coalesce((select array_agg(a.attname::text order by k.n) from pg_index i, unnest(i.indkey::int2[]) with ordinality k(att, n), pg_attribute a
 		        where i.indrelid = c.oid and i.indisprimary and a.attrelid = c.oid and a.attnum = k.att and k.n <= 2), '{}') as leads
-		from pg_class c where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace and c.relname not in ('schema_common', 'schema_service', 'outbox_partitions', 'tenant_erasures')`)
+		from pg_class c where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace and c.relname not in ('schema_common', 'schema_service', 'installation', 'outbox_partitions', 'tenant_erasures')`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func protected(t *testing.T, db *DB, rows []Row, workers []string) {
 		t.Error(err)
 	}
 	loose, err := conn.Query(t.Context(), `select i.indexrelid::regclass::text from pg_index i
-		join pg_class c on c.oid = i.indrelid and c.relnamespace = 'public'::regnamespace and c.relname not in ('schema_common', 'schema_service', 'outbox_partitions', 'tenant_erasures')
+		join pg_class c on c.oid = i.indrelid and c.relnamespace = 'public'::regnamespace and c.relname not in ('schema_common', 'schema_service', 'installation', 'outbox_partitions', 'tenant_erasures')
 		join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
 		where a.attname <> 'tenant_id' and i.indexrelid::regclass::text <> all($1)`, workers)
 	if err != nil {

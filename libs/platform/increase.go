@@ -41,6 +41,9 @@ func topicsCommand(s proto.Service, missing error) *cobra.Command {
 				return err
 			}
 			err := kafkax.MakeTopics(cmd.Context(), cfg, topics(s, cfg.Partitions))
+			if err == nil {
+				err = claimAsOwner(cmd.Context(), s, cfg)
+			}
 			if err != nil || !increase {
 				return err
 			}
@@ -50,6 +53,26 @@ func topicsCommand(s proto.Service, missing error) *cobra.Command {
 	cmd.Flags().BoolVar(&increase, "increase", false, "also increase the partitions of the service's own topics, and of requests with logs, to KAFKA_PARTITIONS, in the order of each key")
 	cmd.Flags().DurationVar(&wait, "wait", defaultWait, "with --increase: how long the relays wait for the consumers to handle all messages")
 	return cmd
+}
+
+// claimAsOwner checks that the topics belong to the service's database, if the owner's URL is set.
+func claimAsOwner(ctx context.Context, s proto.Service, cfg kafkax.Settings) error {
+	var owner struct {
+		URL string `env:"MIGRATE_DATABASE_URL" secret:"url"`
+	}
+	if err := service.Load(&owner); err != nil || owner.URL == "" {
+		return err
+	}
+	cluster, err := cfg.Cluster()
+	if err != nil {
+		return err
+	}
+	db, err := ownerSettings{URL: owner.URL}.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return claimTopics(ctx, db, cluster, s.Name)
 }
 
 // increaseTopics increases the topics that the service writes. Before, it increases those that the service reads and that have no

@@ -143,10 +143,36 @@ func (p *Platform) background() {
 	p.rt.OnStop("kafka", func(context.Context) error { return p.writer.Close() })
 	p.Relay = outbox.NewRelay(p.Worker, p.writer, p.rt.Log, p.rt.Metrics)
 	p.Relay.BatchBytes = p.rt.Common.BatchBytes
-	p.rt.Go("relay", kafkax.WithTopics(p.cluster, p.topics, p.Relay.Run))
+	p.rt.Go("relay", p.withTopics(p.Relay.Run))
 	p.rt.Every("idempotency sweeper", sweepEvery, func(ctx context.Context) error { return idemstore.Sweep(ctx, p.Worker) })
 	p.rt.Every("erasure sweeper", sweepEvery, p.Eraser.Sweep)
 	p.rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, p.Worker) })
+}
+
+// withTopics returns a worker that first creates the topics. If they belong to another installation, the process ends. Without this
+// check, each of the two would handle a part of the other's events.
+func (p *Platform) withTopics(work func(context.Context) error) func(context.Context) error {
+	work = kafkax.WithTopics(p.cluster, p.topics, work)
+	return func(ctx context.Context) error {
+		err := claimTopics(ctx, p.Worker, p.cluster, p.service.Name)
+		if errors.Is(err, kafkax.ErrOtherInstallation) {
+			p.rt.Fail(err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return work(ctx)
+	}
+}
+
+// claimTopics checks that the topics belong to the database of a service. A database of an older release has no ID and passes.
+func claimTopics(ctx context.Context, db *pg.DB, c kafkax.Cluster, name string) error {
+	id, err := pg.Installation(ctx, db.Read(ctx))
+	if err != nil || id == "" {
+		return err
+	}
+	return kafkax.ClaimTopics(ctx, c, name, id)
 }
 
 // Consume registers a worker that handles the messages of the topics that the service reads, in the group with the
@@ -157,7 +183,7 @@ func (p *Platform) Consume(handle kafkax.Handler) *kafkax.Consumer {
 		BatchBytes: p.rt.Common.BatchBytes, DeadLetter: p.writer, Log: p.rt.Log, Metrics: p.rt.Metrics,
 	}
 	p.consumes = true
-	p.rt.Go("consumer", kafkax.WithTopics(p.cluster, p.topics, consumer.Run))
+	p.rt.Go("consumer", p.withTopics(consumer.Run))
 	return consumer
 }
 

@@ -123,10 +123,7 @@ func (rt *Runtime) server(name, addr string, limits HTTPLimits, h http.Handler, 
 func (rt *Runtime) accept(name string, srv *http.Server, l net.Listener) {
 	rt.Log.Info("listening", slog.String("server", name), slog.String("addr", l.Addr().String()))
 	if err := srv.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
-		select {
-		case rt.failed <- fmt.Errorf("%s: %w", name, err):
-		default:
-		}
+		rt.Fail(fmt.Errorf("%s: %w", name, err))
 	}
 }
 

@@ -42,7 +42,7 @@ const (
 )
 
 // newCertificates returns the metrics of the files that the settings in configs name: as NAME_CA_FILE and NAME_CLIENT_CERT_FILE, and as
-// sslrootcert and sslcert in URLs of PostgreSQL.
+// parameters of URLs of PostgreSQL.
 func newCertificates(configs ...any) *certificates {
 	c := &certificates{expiration: prometheus.NewDesc("tls_certificate_expiration_timestamp_seconds",
 		"Time at which the certificate in the setting's file expires; of several, the first; of authorities, the first that has not expired. 0 if the file cannot be read.",
@@ -109,7 +109,7 @@ func (c *certificates) Describe(ch chan<- *prometheus.Desc) { ch <- c.expiration
 func (c *certificates) Collect(ch chan<- prometheus.Metric) {
 	for _, one := range c.files {
 		file := one.file()
-		if file == "" || file == "system" { // the value of sslrootcert for the system's authorities
+		if file == "" || file == "system" { // the system's authorities
 			continue
 		}
 		ch <- prometheus.MustNewConstMetric(c.expiration, prometheus.GaugeValue, one.expiration(file), one.setting, one.kind)

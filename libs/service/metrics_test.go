@@ -26,7 +26,7 @@ type tlsConfig struct {
 		ClientKeyFile  string `env:"TEST_KAFKA_CLIENT_KEY_FILE"`
 	}
 	URL   secret.Setting `env:"TEST_DATABASE_URL" secret:"url"`
-	Words secret.Setting `env:"TEST_WORKER_DATABASE_URL" secret:"url"`
+	Pairs secret.Setting `env:"TEST_WORKER_DATABASE_URL" secret:"url"`
 	Plain string         `env:"TEST_REDIS_CA_FILE"` // not set
 }
 
@@ -75,7 +75,7 @@ func TestCertificatesAreMetrics(t *testing.T) {
 	var cfg tlsConfig
 	cfg.Kafka.CAFile, cfg.Kafka.ClientCertFile, cfg.Kafka.ClientKeyFile = ca, cert, key
 	cfg.URL = secret.New("postgres://u@h/db?sslmode=verify-full&sslrootcert=" + url.QueryEscape(ca) + "&sslcert=" + url.QueryEscape(cert))
-	cfg.Words = secret.New("host=h sslmode=verify-full sslrootcert='" + ca + "'")
+	cfg.Pairs = secret.New("host=h sslmode=verify-full sslrootcert='" + ca + "'")
 	rt, _, _ := running(t, func(rt *Runtime) {
 		rt.Register(newCertificates(&rt.Common, &cfg))
 		serveMetrics(rt)

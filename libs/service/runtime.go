@@ -73,6 +73,14 @@ func (rt *Runtime) OnStop(name string, stop func(ctx context.Context) error) {
 	rt.parts = append(rt.parts, part{name: name, stop: stop, runs: true})
 }
 
+// Fail stops the process, which then ends with err. Use it for an error of a background worker that no restart can fix.
+func (rt *Runtime) Fail(err error) {
+	select {
+	case rt.failed <- err:
+	default:
+	}
+}
+
 // Go registers a background worker. After an error or a panic, the worker is restarted with back-off, indefinitely. It ends when it
 // returns nil. Its context ends when the worker must stop.
 func (rt *Runtime) Go(name string, work func(ctx context.Context) error) {

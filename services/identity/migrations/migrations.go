@@ -26,6 +26,7 @@ var Exempt = map[string]string{
 	"platform_keys":     "of the platform, which manages all tenants",
 	"usage_collections": "of the platform: how far the recording of each day has come",
 	"sign_in_attempts":  "counted before anybody is known",
+	"installation":      "ID and version of the platform, without a row of a tenant",
 	"outbox_partitions": "numbers of the platform, without a row of a tenant",
 	"tenant_erasures":   "what remains of erased tenants, and hides their rows",
 	"schema_common":     "goose's own",

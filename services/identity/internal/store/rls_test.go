@@ -81,7 +81,7 @@ const granting = `with t as (insert into tenants (tenant_id, slug, name, timezon
 var people = []string{"operators", "operator_links", "recovery_codes", "operator_sessions", "known_browsers", "operator_endings", "form_drafts", "sign_in_attempts"}
 
 // tenantless are the tables without rows of tenants or people.
-var tenantless = []string{"outbox_partitions", "platform_keys", "schema_common", "schema_service", "tenant_erasures", "usage_collections"}
+var tenantless = []string{"installation", "outbox_partitions", "platform_keys", "schema_common", "schema_service", "tenant_erasures", "usage_collections"}
 
 func owner(t *testing.T, db *pgtest.DB) *pgx.Conn {
 	t.Helper()
