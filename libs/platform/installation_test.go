@@ -37,7 +37,7 @@ func TestServiceRefusesTopicsOfAnotherInstallation(t *testing.T) { // not parall
 }
 
 // A service starts again with its own topics, and with a Kafka that lost them. The command topics needs no database.
-func TestServiceKeepsItsTopics(t *testing.T) { // not parallel: it sets the environment
+func TestServiceStartsAgainWithItsTopics(t *testing.T) { // not parallel: it sets the environment
 	cluster := settings(t)
 	if _, err := newTiny().run(t.Context(), "migrate"); err != nil {
 		t.Fatal(err)
