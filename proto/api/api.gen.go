@@ -163,39 +163,6 @@ func (e BookingCreateStatus) Valid() bool {
 	}
 }
 
-// Defines values for BookingFilterStatus.
-const (
-	BookingFilterStatusCanceled  BookingFilterStatus = "canceled"
-	BookingFilterStatusCancelled BookingFilterStatus = "cancelled"
-	BookingFilterStatusCompleted BookingFilterStatus = "completed"
-	BookingFilterStatusConfirmed BookingFilterStatus = "confirmed"
-	BookingFilterStatusExpired   BookingFilterStatus = "expired"
-	BookingFilterStatusNoShow    BookingFilterStatus = "no_show"
-	BookingFilterStatusPending   BookingFilterStatus = "pending"
-)
-
-// Valid indicates whether the value is a known member of the BookingFilterStatus enum.
-func (e BookingFilterStatus) Valid() bool {
-	switch e {
-	case BookingFilterStatusCanceled:
-		return true
-	case BookingFilterStatusCancelled:
-		return true
-	case BookingFilterStatusCompleted:
-		return true
-	case BookingFilterStatusConfirmed:
-		return true
-	case BookingFilterStatusExpired:
-		return true
-	case BookingFilterStatusNoShow:
-		return true
-	case BookingFilterStatusPending:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for BookingMode.
 const (
 	BookingModeExclusive BookingMode = "exclusive"
@@ -223,27 +190,6 @@ const (
 func (e BookingPaymentObject) Valid() bool {
 	switch e {
 	case BookingPaymentObjectBookingPayment:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for BookingSortOrder.
-const (
-	BookingSortOrderCreatedAt BookingSortOrder = "created_at"
-	BookingSortOrderStartsAt  BookingSortOrder = "starts_at"
-	BookingSortOrderUpdatedAt BookingSortOrder = "updated_at"
-)
-
-// Valid indicates whether the value is a known member of the BookingSortOrder enum.
-func (e BookingSortOrder) Valid() bool {
-	switch e {
-	case BookingSortOrderCreatedAt:
-		return true
-	case BookingSortOrderStartsAt:
-		return true
-	case BookingSortOrderUpdatedAt:
 		return true
 	default:
 		return false
@@ -1129,39 +1075,6 @@ func (e QuoteExpandableResource) Valid() bool {
 	}
 }
 
-// Defines values for QuoteFilterStatus.
-const (
-	QuoteFilterStatusAccepted  QuoteFilterStatus = "accepted"
-	QuoteFilterStatusCanceled  QuoteFilterStatus = "canceled"
-	QuoteFilterStatusCancelled QuoteFilterStatus = "cancelled"
-	QuoteFilterStatusDeclined  QuoteFilterStatus = "declined"
-	QuoteFilterStatusDraft     QuoteFilterStatus = "draft"
-	QuoteFilterStatusExpired   QuoteFilterStatus = "expired"
-	QuoteFilterStatusSent      QuoteFilterStatus = "sent"
-)
-
-// Valid indicates whether the value is a known member of the QuoteFilterStatus enum.
-func (e QuoteFilterStatus) Valid() bool {
-	switch e {
-	case QuoteFilterStatusAccepted:
-		return true
-	case QuoteFilterStatusCanceled:
-		return true
-	case QuoteFilterStatusCancelled:
-		return true
-	case QuoteFilterStatusDeclined:
-		return true
-	case QuoteFilterStatusDraft:
-		return true
-	case QuoteFilterStatusExpired:
-		return true
-	case QuoteFilterStatusSent:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for QuoteStatus.
 const (
 	QuoteStatusAccepted  QuoteStatus = "accepted"
@@ -1332,16 +1245,16 @@ func (e ServiceObject) Valid() bool {
 
 // Defines values for SortOrder.
 const (
-	SortOrderCreatedAt SortOrder = "created_at"
-	SortOrderUpdatedAt SortOrder = "updated_at"
+	CreatedAt SortOrder = "created_at"
+	UpdatedAt SortOrder = "updated_at"
 )
 
 // Valid indicates whether the value is a known member of the SortOrder enum.
 func (e SortOrder) Valid() bool {
 	switch e {
-	case SortOrderCreatedAt:
+	case CreatedAt:
 		return true
-	case SortOrderUpdatedAt:
+	case UpdatedAt:
 		return true
 	default:
 		return false
@@ -1837,9 +1750,6 @@ type BookingCreate struct {
 // BookingCreateStatus Status that a new booking can have.
 type BookingCreateStatus string
 
-// BookingFilterStatus Status by which bookings can be filtered.
-type BookingFilterStatus string
-
 // BookingList A page of bookings.
 type BookingList struct {
 	// Data Bookings on this page, at most 100.
@@ -1929,9 +1839,6 @@ type BookingPolicy struct {
 	// RefundLatePayments Whether a card payment that succeeds after its booking was cancelled or has expired is refunded automatically.
 	RefundLatePayments bool `json:"refund_late_payments"`
 }
-
-// BookingSortOrder Order of the bookings of a list.
-type BookingSortOrder string
 
 // BookingStatus Status of a booking. `cancelled` and `expired` are final.
 type BookingStatus string
@@ -3867,6 +3774,9 @@ type Quote struct {
 	// EventEndTime End as HH:MM in the operator's time zone. Null means the duration of the package or service applies.
 	EventEndTime nullable.Nullable[string] `json:"event_end_time"`
 
+	// GuestCount Number of guests, passed to the booking.
+	GuestCount int `json:"guest_count"`
+
 	// LineItems Lines, at most 100.
 	LineItems []LineItem `json:"line_items"`
 
@@ -3972,6 +3882,9 @@ type QuoteCreate struct {
 	// EventEndTime End as HH:MM. An end at or before the start is on the next day. Null means that it is calculated from the duration of the package or service.
 	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
 
+	// GuestCount Number of guests, passed to the booking. Null means 1. It multiplies the price of a `per_guest` package.
+	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
+
 	// LineItems Lines, 1 to 100, in the operator's currency. Without them, `package_id` and `event_date` create one line.
 	LineItems *[]LineItemInput `json:"line_items,omitempty"`
 
@@ -4005,9 +3918,6 @@ type QuoteDecline struct {
 
 // QuoteExpandableResource Related resource that a response with quotes can contain.
 type QuoteExpandableResource string
-
-// QuoteFilterStatus Status by which quotes can be filtered.
-type QuoteFilterStatus string
 
 // QuoteList A page of quotes.
 type QuoteList struct {
@@ -4049,6 +3959,9 @@ type QuoteUpdate struct {
 
 	// EventEndTime End as HH:MM. An end at or before the start is on the next day. Null means that it is calculated from the duration of the package or service.
 	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
+
+	// GuestCount Number of guests, passed to the booking. Null means 1. Changing it does not change the lines.
+	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
 
 	// LineItems Lines, 1 to 100. They replace the existing ones. Changing the package does not change the lines.
 	LineItems *[]LineItemInput `json:"line_items,omitempty"`
@@ -4849,11 +4762,8 @@ type BookingFilter = string
 // BookingId defines model for BookingId.
 type BookingId = string
 
-// BookingSort Order of the bookings of a list.
-type BookingSort = BookingSortOrder
-
 // BookingStatusFilter defines model for BookingStatusFilter.
-type BookingStatusFilter = []BookingFilterStatus
+type BookingStatusFilter = []BookingStatus
 
 // CalendarFeedId defines model for CalendarFeedId.
 type CalendarFeedId = string
@@ -5027,7 +4937,7 @@ type Prefer = string
 type QuoteId = string
 
 // QuoteStatusFilter defines model for QuoteStatusFilter.
-type QuoteStatusFilter = []QuoteFilterStatus
+type QuoteStatusFilter = []QuoteStatus
 
 // RefundId defines model for RefundId.
 type RefundId = string
@@ -5064,12 +4974,6 @@ type ServiceId = string
 
 // Sort Order of the rows of a list.
 type Sort = SortOrder
-
-// StartsAfter defines model for StartsAfter.
-type StartsAfter = time.Time
-
-// StartsBefore defines model for StartsBefore.
-type StartsBefore = time.Time
 
 // UnitFilter defines model for UnitFilter.
 type UnitFilter = string
@@ -5158,7 +5062,7 @@ type ListBookingsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *BookingSort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5201,12 +5105,6 @@ type ListBookingsParams struct {
 
 	// EventDateTo Returns only bookings on or before this local day.
 	EventDateTo *EventDateTo `form:"event_date_to,omitempty" json:"event_date_to,omitempty"`
-
-	// StartsAfter Returns only bookings that start at or after this time, RFC 3339. A booking without times starts when its day starts.
-	StartsAfter *StartsAfter `form:"starts_after,omitempty" json:"starts_after,omitempty"`
-
-	// StartsBefore Returns only bookings that start before this time, RFC 3339.
-	StartsBefore *StartsBefore `form:"starts_before,omitempty" json:"starts_before,omitempty"`
 
 	// Metadata Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs.
 	Metadata *MetadataFilter `json:"metadata,omitempty"`

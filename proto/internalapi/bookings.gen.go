@@ -242,6 +242,9 @@ type PackagePrice struct {
 	Currency      string `json:"currency"`
 	TotalAmount   int64  `json:"total_amount"`
 	DepositAmount int64  `json:"deposit_amount"`
+
+	// GuestCount Number of guests that the price is for. Not present: the price is per booking.
+	GuestCount *int `json:"guest_count,omitempty"`
 }
 
 // PackagePrices The prices of a package by day.
@@ -265,4 +268,7 @@ type PriceQuery struct {
 
 	// EventDate A date, or an RFC 3339 datetime, as in POST /bookings.
 	EventDate string `json:"event_date"`
+
+	// GuestCount Number of guests that a price per guest is for. Not present: 1.
+	GuestCount *int `json:"guest_count,omitempty"`
 }

@@ -45,28 +45,10 @@ const (
 	BookingCreateStatusPending   BookingCreateStatus = "pending"
 )
 
-// Defines values for BookingFilterStatus.
-const (
-	BookingFilterStatusCanceled  BookingFilterStatus = "canceled"
-	BookingFilterStatusCancelled BookingFilterStatus = "cancelled"
-	BookingFilterStatusCompleted BookingFilterStatus = "completed"
-	BookingFilterStatusConfirmed BookingFilterStatus = "confirmed"
-	BookingFilterStatusExpired   BookingFilterStatus = "expired"
-	BookingFilterStatusNoShow    BookingFilterStatus = "no_show"
-	BookingFilterStatusPending   BookingFilterStatus = "pending"
-)
-
 // Defines values for BookingMode.
 const (
 	BookingModeExclusive BookingMode = "exclusive"
 	BookingModeSeats     BookingMode = "seats"
-)
-
-// Defines values for BookingSortOrder.
-const (
-	BookingSortOrderCreatedAt BookingSortOrder = "created_at"
-	BookingSortOrderStartsAt  BookingSortOrder = "starts_at"
-	BookingSortOrderUpdatedAt BookingSortOrder = "updated_at"
 )
 
 // Defines values for BookingStatus.
@@ -265,17 +247,6 @@ const (
 const (
 	QuoteExpandableResourceCustomer QuoteExpandableResource = "customer"
 	QuoteExpandableResourceLead     QuoteExpandableResource = "lead"
-)
-
-// Defines values for QuoteFilterStatus.
-const (
-	QuoteFilterStatusAccepted  QuoteFilterStatus = "accepted"
-	QuoteFilterStatusCanceled  QuoteFilterStatus = "canceled"
-	QuoteFilterStatusCancelled QuoteFilterStatus = "cancelled"
-	QuoteFilterStatusDeclined  QuoteFilterStatus = "declined"
-	QuoteFilterStatusDraft     QuoteFilterStatus = "draft"
-	QuoteFilterStatusExpired   QuoteFilterStatus = "expired"
-	QuoteFilterStatusSent      QuoteFilterStatus = "sent"
 )
 
 // Defines values for QuoteStatus.
@@ -707,9 +678,6 @@ type BookingEventData struct {
 	PreviousAttributes map[string]json.RawMessage `json:"previous_attributes"`
 }
 
-// BookingFilterStatus Status by which bookings can be filtered.
-type BookingFilterStatus string
-
 // BookingMode Whether bookings can share a unit.
 type BookingMode string
 
@@ -772,9 +740,6 @@ type BookingPolicy struct {
 	// RefundLatePayments Whether a card payment that succeeds after its booking was cancelled or has expired is refunded automatically.
 	RefundLatePayments bool `json:"refund_late_payments"`
 }
-
-// BookingSortOrder Order of the bookings of a list.
-type BookingSortOrder string
 
 // BookingStatus Status of a booking. `cancelled` and `expired` are final.
 type BookingStatus string
@@ -2734,6 +2699,9 @@ type Quote struct {
 	// EventEndTime End as HH:MM in the operator's time zone. Null means the duration of the package or service applies.
 	EventEndTime *string `json:"event_end_time,omitempty"`
 
+	// GuestCount Number of guests, passed to the booking.
+	GuestCount int `json:"guest_count"`
+
 	// LineItems Lines, at most 100.
 	LineItems []LineItem `json:"line_items"`
 
@@ -2866,6 +2834,9 @@ type QuoteCreate struct {
 	// EventEndTime End as HH:MM. An end at or before the start is on the next day. Null means that it is calculated from the duration of the package or service.
 	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
 
+	// GuestCount Number of guests, passed to the booking. Null means 1. It multiplies the price of a `per_guest` package.
+	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
+
 	// LineItems Lines, 1 to 100, in the operator's currency. Without them, `package_id` and `event_date` create one line.
 	LineItems []LineItemInput `json:"line_items,omitzero"`
 
@@ -2939,9 +2910,6 @@ type QuoteEventData struct {
 // QuoteExpandableResource Related resource that a response with quotes can contain.
 type QuoteExpandableResource string
 
-// QuoteFilterStatus Status by which quotes can be filtered.
-type QuoteFilterStatus string
-
 // QuoteStatus Status of a quote. `accepted`, `declined`, `expired` and `cancelled` are final.
 type QuoteStatus string
 
@@ -2970,6 +2938,9 @@ type QuoteUpdate struct {
 
 	// EventEndTime End as HH:MM. An end at or before the start is on the next day. Null means that it is calculated from the duration of the package or service.
 	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
+
+	// GuestCount Number of guests, passed to the booking. Null means 1. Changing it does not change the lines.
+	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
 
 	// LineItems Lines, 1 to 100. They replace the existing ones. Changing the package does not change the lines.
 	LineItems []LineItemInput `json:"line_items,omitzero"`

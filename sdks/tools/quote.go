@@ -19,6 +19,7 @@ type quoteView struct {
 	Date       string        `json:"date,omitempty"`
 	StartTime  string        `json:"start_time,omitempty"`
 	EndTime    string        `json:"end_time,omitempty"`
+	GuestCount int           `json:"guest_count,omitempty"`
 	UnitID     string        `json:"unit_id,omitempty"`
 	ServiceID  string        `json:"service_id,omitempty"`
 	PackageID  string        `json:"package_id,omitempty"`
@@ -78,7 +79,7 @@ func taxes(list []holdfast.Tax) string {
 func (v view) quote(q holdfast.Quote, length int) quoteView {
 	r := quoteView{
 		ID: q.ID, Number: q.Number, Status: string(q.Status), CustomerID: q.CustomerID, LeadID: value(q.LeadID), Date: value(q.EventLocalDate),
-		StartTime: value(q.EventStartTime), EndTime: value(q.EventEndTime), UnitID: value(q.UnitID), ServiceID: value(q.ServiceID), PackageID: value(q.PackageID),
+		StartTime: value(q.EventStartTime), EndTime: value(q.EventEndTime), GuestCount: q.GuestCount, UnitID: value(q.UnitID), ServiceID: value(q.ServiceID), PackageID: value(q.PackageID),
 		Total: amount(q.TotalAmount), Deposit: amount(q.DepositAmount), ExpiresAt: v.at(q.ExpiresAt), BookingID: value(q.BookingID), InvoiceIDs: first(q.InvoiceIDs),
 		Declined: cut(value(q.DeclineReason), length), Notes: cut(value(q.Notes), length), Terms: cut(value(q.Terms), length),
 		Version: q.Version, CreatedAt: v.at(&q.CreatedAt),
@@ -134,6 +135,7 @@ type newQuote struct {
 	Date     string    `json:"date,omitempty" jsonschema:"YYYY-MM-DD"`
 	Start    string    `json:"start_time,omitempty" jsonschema:"HH:MM"`
 	End      string    `json:"end_time,omitempty"`
+	Guests   int       `json:"guest_count,omitempty" min:"1" max:"2147483647"`
 	Unit     string    `json:"unit_id,omitempty"`
 	Package  string    `json:"package_id,omitempty" jsonschema:"creates the line, unless you give lines"`
 	Service  string    `json:"service_id,omitempty"`
@@ -159,7 +161,7 @@ func (t *toolbox) createQuote(ctx context.Context, in newQuote, options ...holdf
 	}
 	body := holdfast.QuoteCreate{
 		CustomerID: in.Customer, LeadID: optional(in.Lead), EventDate: optional(in.Date), EventStartTime: optional(in.Start), EventEndTime: optional(in.End),
-		UnitID: optional(in.Unit), PackageID: optional(in.Package), ServiceID: optional(in.Service), Notes: optional(in.Notes), Terms: optional(in.Terms),
+		GuestCount: optional(in.Guests), UnitID: optional(in.Unit), PackageID: optional(in.Package), ServiceID: optional(in.Service), Notes: optional(in.Notes), Terms: optional(in.Terms),
 	}
 	if err := t.prices(ctx, in, &body); err != nil {
 		return nil, err

@@ -2440,6 +2440,10 @@ export type QuoteCreate = {
      */
     event_end_time?: string | null;
     /**
+     * Number of guests, passed to the booking. Null means 1. It multiplies the price of a `per_guest` package.
+     */
+    guest_count?: number | null;
+    /**
      * Lines, 1 to 100, in the operator's currency. Without them, `package_id` and `event_date` create one line.
      */
     line_items?: Array<LineItemInput>;
@@ -2509,6 +2513,10 @@ export type QuoteUpdate = {
      * End as HH:MM. An end at or before the start is on the next day. Null means that it is calculated from the duration of the package or service.
      */
     event_end_time?: string | null;
+    /**
+     * Number of guests, passed to the booking. Null means 1. Changing it does not change the lines.
+     */
+    guest_count?: number | null;
     /**
      * Lines, 1 to 100. They replace the existing ones. Changing the package does not change the lines.
      */
@@ -2627,6 +2635,10 @@ export type Quote = {
      * End as HH:MM in the operator's time zone. Null means the duration of the package or service applies.
      */
     event_end_time: string | null;
+    /**
+     * Number of guests, passed to the booking.
+     */
+    guest_count: number;
     /**
      * Lines, at most 100.
      */

@@ -1182,6 +1182,10 @@ class Quote(TypedDict):
     """
     End as HH:MM in the operator's time zone. Null means the duration of the package or service applies.
     """
+    guest_count: int
+    """
+    Number of guests, passed to the booking.
+    """
     line_items: list[LineItem]
     """
     Lines, at most 100.
@@ -4231,6 +4235,10 @@ class QuoteCreate(TypedDict):
     """
     End as HH:MM. An end at or before the start is on the next day. Null means that it is calculated from the duration of the package or service.
     """
+    guest_count: NotRequired[int | None]
+    """
+    Number of guests, passed to the booking. Null means 1. It multiplies the price of a `per_guest` package.
+    """
     line_items: NotRequired[list[LineItemInput]]
     """
     Lines, 1 to 100, in the operator's currency. Without them, `package_id` and `event_date` create one line.
@@ -4301,6 +4309,10 @@ class QuoteUpdate(TypedDict):
     event_end_time: NotRequired[str | None]
     """
     End as HH:MM. An end at or before the start is on the next day. Null means that it is calculated from the duration of the package or service.
+    """
+    guest_count: NotRequired[int | None]
+    """
+    Number of guests, passed to the booking. Null means 1. Changing it does not change the lines.
     """
     line_items: NotRequired[list[LineItemInput]]
     """

@@ -173,13 +173,13 @@ func (a *API) priceBooking(c *gin.Context) error {
 		return err
 	}
 	b, err := a.Bookings.Price(c.Request.Context(), domain.BookingInput{
-		PackageID: patch.Value(body.PackageID), EventDate: patch.Value(body.EventDate),
+		PackageID: patch.Value(body.PackageID), EventDate: patch.Value(body.EventDate), GuestCount: patch.FromPointer(body.GuestCount),
 	})
 	if err != nil {
 		return err
 	}
 	return rest.Object(c, internalapi.PackagePrice{
 		Name: b.Snapshot.Name, ServiceID: b.ServiceID.String(), Currency: b.Total.Currency,
-		TotalAmount: b.Total.Minor, DepositAmount: b.Deposit.Minor,
+		TotalAmount: b.Total.Minor, DepositAmount: b.Deposit.Minor, GuestCount: b.Snapshot.Guests,
 	})
 }

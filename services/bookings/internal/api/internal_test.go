@@ -320,6 +320,17 @@ func TestLinkedPrices(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", tc.day, got, tc.want)
 		}
 	}
+	seat := w.do(ctx, "POST", "/packages", fmt.Sprintf(`{"service_id":%q,"name":"Seat","base_price":{"amount":1000,"currency":"USD"},"pricing":"per_guest"}`, s.tour)).is(201)
+	seats := func(guests string) response {
+		t.Helper()
+		return w.from(ctx, "customers", "POST", "/prices", fmt.Sprintf(`{"package_id":%q,"event_date":"2030-07-04"%s}`, decode[offered](seat).ID, guests))
+	}
+	for guests, want := range map[string]string{"": `"total_amount":1150,"deposit_amount":0,"guest_count":1`, `,"guest_count":7`: `"total_amount":8050,"deposit_amount":0,"guest_count":7`} {
+		if got := seats(guests).is(200); !strings.Contains(string(got.Body), want) {
+			t.Errorf("guests %q: %s", guests, got.Body)
+		}
+	}
+	seats(`,"guest_count":0`).is(422, "invalid_request", "guest_count")
 	for _, pack := range []fmt.Stringer{s.gone, other.flat, id[domain.PackagePrefix](), s.tour, domain.PackageID{}} {
 		request(pack, "2030-07-04").is(422, "invalid_request", "package_id")
 	}

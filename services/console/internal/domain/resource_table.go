@@ -88,15 +88,15 @@ var resourceTable = []Resource{
 		Title: []string{"number"}, Columns: []string{"number", "status", customerOf, "event_local_date", "total_amount", "expires_at", "created_at"},
 		Filters: []string{"status", "number"},
 		Sections: []Section{
-			{"quote", []string{"status", customerOf, "event_local_date", "event_start_time", "event_end_time", "service_id", "unit_id", "package_id", "expires_at", "decline_reason", "notes", "terms"}},
+			{"quote", []string{"status", customerOf, "event_local_date", "event_start_time", "event_end_time", "guest_count", "service_id", "unit_id", "package_id", "expires_at", "decline_reason", "notes", "terms"}},
 			{"lines", []string{"line_items"}},
 			{"money", []string{"tax_behavior", "subtotal_amount", "discount_amount", "discount_amount_total", "tax_amount", "total_amount", "deposit_amount", "tax_breakdown"}},
 			{"chain", []string{"lead_id", "booking_id", "invoice_ids"}},
 			{"metadata", []string{"metadata"}},
 			{"times", []string{"created_at", "sent_at", "accepted_at", "declined_at", "cancelled_at", "id"}},
 		},
-		New:  []string{customerOf, "lead_id", "package_id", "unit_id", "event_date", "event_start_time", "event_end_time", "line_items", "tax_behavior", "discount_amount_total", "deposit_amount", "expires_at", "notes", "terms"},
-		Edit: []string{customerOf, "package_id", "unit_id", "event_date", "event_start_time", "event_end_time", "line_items", "tax_behavior", "discount_amount_total", "deposit_amount", "expires_at", "notes", "terms", "metadata"},
+		New:  []string{customerOf, "lead_id", "package_id", "unit_id", "event_date", "event_start_time", "event_end_time", "guest_count", "line_items", "tax_behavior", "discount_amount_total", "deposit_amount", "expires_at", "notes", "terms"},
+		Edit: []string{customerOf, "package_id", "unit_id", "event_date", "event_start_time", "event_end_time", "guest_count", "line_items", "tax_behavior", "discount_amount_total", "deposit_amount", "expires_at", "notes", "terms", "metadata"},
 		Actions: []Action{
 			{Name: "send", Operation: "sendQuote", From: []string{"draft"}},
 			{Name: "accept", Operation: "acceptQuote", From: []string{"sent"}},

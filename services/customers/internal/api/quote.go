@@ -79,7 +79,7 @@ func (a *API) getQuote(c *gin.Context) error {
 func fromQuoteCreate(b api.QuoteCreate) domain.QuoteInput {
 	return fromQuoteUpdate(api.QuoteUpdate{
 		CustomerId: &b.CustomerId, LeadId: b.LeadId, ServiceId: b.ServiceId, UnitId: b.UnitId, PackageId: b.PackageId,
-		EventDate: b.EventDate, EventStartTime: b.EventStartTime, EventEndTime: b.EventEndTime, LineItems: b.LineItems,
+		EventDate: b.EventDate, EventStartTime: b.EventStartTime, EventEndTime: b.EventEndTime, GuestCount: b.GuestCount, LineItems: b.LineItems,
 		TaxBehavior: b.TaxBehavior, DiscountAmountTotal: b.DiscountAmountTotal,
 		DepositAmount: b.DepositAmount, ExpiresAt: b.ExpiresAt, Notes: b.Notes, Terms: b.Terms, Metadata: b.Metadata,
 	})
@@ -93,8 +93,8 @@ func fromQuoteUpdate(b api.QuoteUpdate) domain.QuoteInput {
 		},
 		CustomerID: patch.FromPointer(b.CustomerId), LeadID: patch.FromNullable(b.LeadId), ServiceID: patch.FromNullable(b.ServiceId),
 		UnitID: patch.FromNullable(b.UnitId), PackageID: patch.FromNullable(b.PackageId), EventDate: patch.FromNullable(b.EventDate),
-		Start: patch.FromNullable(b.EventStartTime), End: patch.FromNullable(b.EventEndTime), Deposit: fromPrice(b.DepositAmount),
-		ExpiresAt: patch.FromNullable(b.ExpiresAt), Notes: patch.FromNullable(b.Notes), Terms: patch.FromNullable(b.Terms),
+		Start: patch.FromNullable(b.EventStartTime), End: patch.FromNullable(b.EventEndTime), Guests: patch.FromNullable(b.GuestCount),
+		Deposit: fromPrice(b.DepositAmount), ExpiresAt: patch.FromNullable(b.ExpiresAt), Notes: patch.FromNullable(b.Notes), Terms: patch.FromNullable(b.Terms),
 		Metadata: patch.FromNullable(b.Metadata),
 	}
 }

@@ -419,7 +419,7 @@ func TestRequestForTheBooking(t *testing.T) {
 		t.Errorf("the completer acts for request %q, want %q", request, want)
 	}
 	got := w.bookings.Requests()[0]
-	want := fmt.Sprintf(`{"event_date":"2031-05-01","event_start_time":"10:00","event_end_time":"12:00","service_id":%q,"unit_id":%q,"package_id":%q,"customer_id":%q}`,
+	want := fmt.Sprintf(`{"event_date":"2031-05-01","event_start_time":"10:00","event_end_time":"12:00","service_id":%q,"unit_id":%q,"package_id":%q,"customer_id":%q,"guest_count":1}`,
 		service, unit, pkg, q.CustomerID)
 	if string(got.Body) != want || got.Key != "quote:"+q.ID || got.Quote.String() != q.ID || got.Lead.String() != lead.ID ||
 		got.Total.Minor != 10000 || got.Deposit.Minor != 2500 {

@@ -24,7 +24,7 @@ func TestEachFieldOfAQuoteIsWritten(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	service, unit, pkg := w.catalogue()
 	body := fmt.Sprintf(`{"customer_id":%q,"lead_id":%q,"service_id":%q,"unit_id":%q,"package_id":%q,"event_date":"2031-05-01T18:00:00Z",
-		"event_start_time":"10:00","event_end_time":"02:00","line_items":[{"description":"Hall","quantity":2,"unit_amount":{"amount":1050,"currency":"USD"},
+		"event_start_time":"10:00","event_end_time":"02:00","guest_count":3,"line_items":[{"description":"Hall","quantity":2,"unit_amount":{"amount":1050,"currency":"USD"},
 		"discount_bps":1000,"tax_rate_bps":825}],"tax_behavior":"inclusive","discount_amount_total":{"amount":90,"currency":"USD"},"deposit_amount":{"amount":500,"currency":"USD"},"expires_at":"2031-01-01T00:00:00Z",
 		"notes":"n","terms":"t","metadata":{"k":"v"}}`, w.create(ctx, "").ID, w.lead(ctx, "").ID, service, unit, pkg)
 	created := w.do(ctx, "POST", "/quotes", body).is(201)
@@ -36,11 +36,11 @@ func TestEachFieldOfAQuoteIsWritten(t *testing.T) {
 	if q.Subtotal.Amount != 2100 || q.Discount.Amount != 300 || q.Tax.Amount != 137 || q.Total.Amount != 1800 || deref(q.LocalDate) != "2031-05-01" || len(q.LineItems) != 1 {
 		t.Errorf("amounts %+v", q)
 	}
-	cleared := `{"lead_id":null,"service_id":null,"unit_id":null,"package_id":null,"event_date":null,"event_start_time":null,"event_end_time":null,
+	cleared := `{"lead_id":null,"service_id":null,"unit_id":null,"package_id":null,"event_date":null,"event_start_time":null,"event_end_time":null,"guest_count":null,
 		"discount_amount_total":null,"deposit_amount":null,"expires_at":null,"notes":null,"terms":null,"metadata":null}`
 	got := w.do(ctx, "PATCH", "/quotes/"+q.ID, cleared).is(200)
-	apitest.Written[publicapi.QuoteUpdate](t, cleared, got.Body, "customer_id", "line_items", "tax_behavior", "discount_amount_total", "deposit_amount", "metadata")
-	if c := got.quote(); c.Deposit.Amount != 0 || string(c.Metadata) != "{}" || c.Total.Amount != 1890 {
+	apitest.Written[publicapi.QuoteUpdate](t, cleared, got.Body, "customer_id", "guest_count", "line_items", "tax_behavior", "discount_amount_total", "deposit_amount", "metadata")
+	if c := got.quote(); c.Deposit.Amount != 0 || string(c.Metadata) != "{}" || c.Total.Amount != 1890 || c.Guests != 1 {
 		t.Errorf("cleared %+v", c)
 	}
 	events := len(w.Events())
@@ -96,6 +96,11 @@ func TestBoundsOfAQuote(t *testing.T) {
 		{"event_start_time", `"9:00"`, "event_start_time"},
 		{"event_start_time", `null`, ""},
 		{"event_end_time", `"25:00"`, "event_end_time"},
+		{"guest_count", `1`, ""},
+		{"guest_count", `2147483647`, ""},
+		{"guest_count", `0`, "guest_count"},
+		{"guest_count", `2147483648`, "guest_count"},
+		{"guest_count", `1.0`, "guest_count"},
 		{"line_items", lineOf(`"x"`, "10000", "1000"), ""},
 		{"line_items", lineOf(`"x"`, "10001", "1"), "line_items.0.quantity"},
 		{"line_items", lineOf(`"x"`, "0", "1"), "line_items.0.quantity"},
@@ -267,5 +272,56 @@ func TestListOfQuotes(t *testing.T) {
 	}
 	if n := w.Count(`select count(*) from quote_metadata`); n != 0 {
 		t.Errorf("%d pairs are left", n)
+	}
+}
+
+// TestQuoteOfAGroup checks that the guests of a quote multiply the price of a package per guest, that the line shows their number, and
+// that the booking gets it. A quote of an earlier version does not send any, so that a resumed acceptance repeats its request.
+func TestQuoteOfAGroup(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	pkg := w.bookings.AddPackage(domain.PackagePrice{Name: "Seat", Guests: new(1), Total: usdOf(4500), Deposit: usdOf(0)}).String()
+	customer := w.create(ctx, "").ID
+	post := func(fields string) response {
+		t.Helper()
+		return w.do(ctx, "POST", "/quotes", fmt.Sprintf(`{"customer_id":%q,"event_date":"2031-05-01","package_id":%q%s}`, customer, pkg, fields))
+	}
+	q := post(`,"guest_count":4`).is(201).quote()
+	if q.Guests != 4 || q.Total.Amount != 18000 || !strings.Contains(string(q.LineItems[0]), `"quantity":4,"unit_amount":{"amount":4500,`) {
+		t.Errorf("%+v, %s", q, q.LineItems)
+	}
+	for _, fields := range []string{"", `,"guest_count":null`} {
+		if one := post(fields).is(201).quote(); one.Guests != 1 || one.Total.Amount != 4500 {
+			t.Errorf("%s: %+v", fields, one)
+		}
+	}
+	for _, fields := range []string{`,"guest_count":0`, `,"guest_count":-1`, `,"guest_count":2147483648`, `,"guest_count":0,` + lines} {
+		post(fields).is(422, "invalid_request", "guest_count")
+	}
+	at := "/quotes/" + q.ID
+	if other := w.do(ctx, "PATCH", at, `{"guest_count":5}`).is(200).quote(); other.Guests != 5 || other.Total.Amount != 18000 || other.Version != 2 {
+		t.Errorf("changed: %+v", other)
+	}
+	w.onQuote(ctx, q.ID, "send").is(200)
+	w.do(ctx, "PATCH", at, `{"guest_count":6}`).is(422, "invalid_request", "guest_count")
+	old := post("").is(201).quote()
+	w.Exec(`update quotes set guest_count = null where number = $1`, old.Number)
+	if read := w.readQuote(ctx, old.ID); read.Guests != 1 {
+		t.Errorf("of an earlier version: %+v", read)
+	}
+	w.onQuote(ctx, old.ID, "send").is(200)
+	w.bookings.Before = func(_ context.Context, call string) error {
+		if call == "create" && len(w.bookings.Requests()) == 0 {
+			return apperr.Field("guest_count", "Must be at most 4, the unit's capacity.")
+		}
+		return nil
+	}
+	w.onQuote(ctx, q.ID, "accept").is(422, "invalid_request", "guest_count")
+	w.bookings.Before = nil
+	w.onQuote(ctx, q.ID, "accept").is(200)
+	w.onQuote(ctx, old.ID, "accept").is(200)
+	sent := w.bookings.Requests()
+	if !strings.Contains(string(sent[0].Body), `"guest_count":5`) || strings.Contains(string(sent[1].Body), "guest") {
+		t.Errorf("sent %s and %s", sent[0].Body, sent[1].Body)
 	}
 }

@@ -46,6 +46,7 @@ type quote struct {
 	LocalDate                        *string  `json:"event_local_date"`
 	Start                            *string  `json:"event_start_time"`
 	End                              *string  `json:"event_end_time"`
+	Guests                           int      `json:"guest_count"`
 	Subtotal                         price    `json:"subtotal_amount"`
 	Discount                         price    `json:"discount_amount"`
 	Tax                              price    `json:"tax_amount"`

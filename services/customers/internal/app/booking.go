@@ -94,7 +94,7 @@ func (w *InvoiceWrite) booking(ctx context.Context, tx pg.Tx, id domain.BookingI
 		return nil, w.again(id)
 	}
 	if found.booking != nil {
-		b.Number, b.Package = found.booking.Number, found.booking.Package
+		b.Number, b.Package, b.Guests = found.booking.Number, found.booking.Package, found.booking.Guests
 	}
 	return &b, err
 }

@@ -21,7 +21,7 @@ type BookingService interface {
 	// none.
 	Catalogue(ctx context.Context, id string) (domain.CatalogueItem, error)
 	// Price returns the price of a booking of a package on a day. A wrong package or day is a 422 on its field.
-	Price(ctx context.Context, id domain.PackageID, eventDate string) (domain.PackagePrice, error)
+	Price(ctx context.Context, id domain.PackageID, eventDate string, guests int) (domain.PackagePrice, error)
 }
 
 // PaymentService is the payments service, which calls the payment gateway. No method may be called inside a transaction.

@@ -69,7 +69,7 @@ func (a *Quotes) PrepareCreate(ctx context.Context, in domain.QuoteInput) (w Quo
 		if err != nil {
 			return w, err
 		}
-		price, err := a.Bookings.Price(ctx, id, *in.EventDate.Pointer())
+		price, err := a.Bookings.Price(ctx, id, *in.EventDate.Pointer(), in.GuestCount())
 		if err != nil {
 			return w, err
 		}

@@ -73,10 +73,11 @@ func (b Balance) sold(booking Booking, taxes []money.Tax) ([]Line, Totals, error
 	if b.Quote != nil {
 		return slices.Clone(b.Quote.Lines), b.Quote.Totals, nil
 	}
-	line := Line{Description: booking.Package, Quantity: 1, UnitAmount: booking.Total.Minor, Taxes: taxes}
-	if line.Description == "" {
-		line.Description = "Booking " + booking.Number
+	name := booking.Package
+	if name == "" {
+		name = "Booking " + booking.Number
 	}
+	line := packageLine(name, booking.Total.Minor, booking.Guests, taxes)
 	return Price([]Line{line}, PriceTerms{Behavior: TaxInclusive, DiscountTotal: money.Amount{Currency: booking.Total.Currency}})
 }
 

@@ -234,3 +234,27 @@ func TestCreditNotesAddUp(t *testing.T) {
 		}
 	})
 }
+
+// TestBalanceOfAGroup checks that a balance prints the group of a booking as a number times a price, unless the price was rounded.
+func TestBalanceOfAGroup(t *testing.T) {
+	t.Parallel()
+	usd := func(n int64) money.Amount { return money.Amount{Minor: n, Currency: "USD"} }
+	for _, tc := range []struct {
+		guests   *int
+		total    int64
+		text     string
+		quantity int64
+	}{
+		{nil, 1000, "Seat", 1},
+		{new(1), 1000, "Seat", 1},
+		{new(4), 1000, "Seat", 4},
+		{new(3), 1000, "Seat × 3", 1},
+		{new(10_000), 10_000, "Seat", 10_000},
+		{new(20_000), 20_000, "Seat × 20000", 1},
+	} {
+		lines, totals, err := Balance{}.sold(Booking{Package: "Seat", Guests: tc.guests, Total: usd(tc.total)}, nil)
+		if err != nil || len(lines) != 1 || lines[0].Description != tc.text || lines[0].Quantity != tc.quantity || totals.Total != usd(tc.total) {
+			t.Errorf("%+v: %+v, %+v, %v", tc, lines, totals, err)
+		}
+	}
+}

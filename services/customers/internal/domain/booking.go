@@ -14,6 +14,7 @@ type Booking struct {
 	ID         BookingID
 	Number     string     // "" from the projection, which does not store it
 	Package    string     // the name of its package; "" like Number
+	Guests     *int       // that the price of its package is for; nil: per booking, or from the projection
 	CustomerID CustomerID // zero: none
 	ServiceID  ServiceID  // zero: none, or not known yet
 	Described  bool       // whether ServiceID is known: rows of an earlier version do not have it
@@ -74,6 +75,7 @@ type LinkedBooking struct {
 type PackagePrice struct {
 	Name           string
 	Service        ServiceID
+	Guests         *int // that the total is for; nil: per booking
 	Total, Deposit money.Amount
 }
 
@@ -106,12 +108,14 @@ type bookingBody struct {
 	UnitID     string `json:"unit_id,omitempty"`
 	PackageID  string `json:"package_id,omitempty"`
 	CustomerID string `json:"customer_id"`
+	Guests     *int   `json:"guest_count,omitempty"`
 }
 
 // Booking returns the request for the booking of a sent quote. The request has no effect after until.
 func (q Quote) Booking(until time.Time) (LinkedBooking, error) {
 	body := bookingBody{
 		ServiceID: q.ServiceID.String(), UnitID: q.UnitID.String(), PackageID: q.PackageID.String(), CustomerID: q.CustomerID.String(),
+		Guests: q.Guests,
 	}
 	switch {
 	case q.EventAt != nil:

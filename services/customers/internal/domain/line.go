@@ -48,6 +48,24 @@ func ShortTaxes(bps int64) []money.Tax {
 	return []money.Tax{{Name: shortTax, Rate: money.RateOfBps(bps)}}
 }
 
+// packageLine returns the line of a package. A price for guests is printed as their number times the price for one of them, unless the
+// total was rounded and is no multiple of their number.
+func packageLine(name string, total int64, guests *int, taxes []money.Tax) Line {
+	line := Line{Description: name, Quantity: 1, UnitAmount: total, Taxes: taxes}
+	if guests == nil || *guests <= 1 {
+		return line
+	}
+	if n := int64(*guests); n <= maxQuantity && total%n == 0 {
+		line.Quantity, line.UnitAmount = n, total/n
+	} else {
+		line.Description = fmt.Sprintf("%s × %d", name, n)
+	}
+	return line
+}
+
+// maxQuantity is the largest quantity of a line in the contract.
+const maxQuantity = 10_000
+
 // LineInput is a line as a client sends it, within the bounds of the contract. Absent fields are nil.
 type LineInput struct {
 	Description string

@@ -22,6 +22,7 @@ type QuoteInput struct {
 	PackageID  patch.Field[string]
 	EventDate  patch.Field[string]
 	Start, End patch.Field[string]
+	Guests     patch.Field[int]
 	Deposit    patch.Field[money.Amount]
 	ExpiresAt  patch.Field[string]
 	Notes      patch.Field[string]
@@ -42,6 +43,14 @@ func (in QuoteInput) Priced() bool {
 	return in.Lines.Pointer() == nil && in.PackageID.Pointer() != nil && in.EventDate.Pointer() != nil
 }
 
+// GuestCount returns the number of guests that the input names, or 1.
+func (in QuoteInput) GuestCount() int {
+	if n := in.Guests.Pointer(); n != nil {
+		return *n
+	}
+	return 1
+}
+
 // NeedsDefaults reports whether a new quote depends on the defaults for its taxes.
 func (in QuoteInput) NeedsDefaults() bool {
 	return !in.Behavior.Given() || in.Untaxed() || in.Priced()
@@ -55,12 +64,12 @@ func (q Quote) Sold(in QuoteInput) (ServiceID, PackageID) {
 // NewQuote drafts a quote from an input.
 func NewQuote(in QuoteInput, refs QuoteRefs, blank Quote, now time.Time) (Quote, error) {
 	q := blank
-	q.Status, q.Version, q.Behavior = QuoteDraft, 1, refs.Defaults.Behavior
+	q.Status, q.Version, q.Behavior, q.Guests = QuoteDraft, 1, refs.Defaults.Behavior, new(in.GuestCount())
 	var prices error
 	switch {
 	case in.Lines.Pointer() != nil:
 	case refs.Price != nil:
-		q.Lines = []Line{{Description: refs.Price.Name, Quantity: 1, UnitAmount: refs.Price.Total.Minor, Taxes: refs.Defaults.Taxes}}
+		q.Lines = []Line{packageLine(refs.Price.Name, refs.Price.Total.Minor, refs.Price.Guests, refs.Defaults.Taxes)}
 		prices = sameCurrency("package_id", refs.Price.Total, q.Total.Currency)
 	case in.PackageID.Pointer() == nil:
 		prices = apperr.Field("line_items", "Requires line_items or package_id.")
@@ -109,6 +118,9 @@ func (q *Quote) setPrice(in QuoteInput, refs QuoteRefs) error {
 func (q Quote) apply(in QuoteInput, refs QuoteRefs, now time.Time, prices error) (Quote, error) {
 	links := q.link(in, refs)
 	when := q.schedule(in)
+	if in.Guests.Given() {
+		q.Guests = new(in.GuestCount())
+	}
 	deposit := q.putDeposit(in, prices == nil)
 	expiry := q.expire(in, now)
 	in.Notes.SetNullable(&q.Notes)
@@ -273,6 +285,7 @@ func (in QuoteInput) frozen(status QuoteStatus) error {
 		{"event_date", in.EventDate.Given()},
 		{"event_start_time", in.Start.Given()},
 		{"event_end_time", in.End.Given()},
+		{"guest_count", in.Guests.Given()},
 		{"line_items", in.Lines.Given()},
 		{"tax_behavior", in.Behavior.Given()},
 		{"discount_amount_total", in.DiscountTotal.Given()},

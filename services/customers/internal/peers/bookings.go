@@ -89,10 +89,10 @@ func fromTaxes(list []api.Tax) ([]money.Tax, error) {
 	return out, nil
 }
 
-// Price returns the price of a package on a day.
-func (p *Bookings) Price(ctx context.Context, id domain.PackageID, eventDate string) (domain.PackagePrice, error) {
+// Price returns the price of a package on a day, for a number of guests.
+func (p *Bookings) Price(ctx context.Context, id domain.PackageID, eventDate string, guests int) (domain.PackagePrice, error) {
 	var got internalapi.PackagePrice
-	in := internalapi.PriceQuery{PackageID: id.String(), EventDate: eventDate}
+	in := internalapi.PriceQuery{PackageID: id.String(), EventDate: eventDate, GuestCount: &guests}
 	if err := p.Client.Do(ctx, http.MethodPost, "/internal/v1/prices", in, &got); err != nil {
 		return domain.PackagePrice{}, err
 	}
@@ -101,7 +101,7 @@ func (p *Bookings) Price(ctx context.Context, id domain.PackageID, eventDate str
 		return domain.PackagePrice{}, fmt.Errorf("service id %q: %w", got.ServiceID, err)
 	}
 	return domain.PackagePrice{
-		Name: got.Name, Service: service,
+		Name: got.Name, Service: service, Guests: got.GuestCount,
 		Total:   money.Amount{Minor: got.TotalAmount, Currency: got.Currency},
 		Deposit: money.Amount{Minor: got.DepositAmount, Currency: got.Currency},
 	}, nil
@@ -121,6 +121,9 @@ func booking(b api.Booking) (domain.Booking, error) {
 	}
 	if p, err := b.PackageSnapshot.Get(); err == nil {
 		out.Package = p.Name
+		if guests, err := p.GuestCount.Get(); err == nil {
+			out.Guests = &guests
+		}
 	}
 	if text, err := b.CustomerId.Get(); err == nil {
 		if out.CustomerID, err = ids.Parse[ids.CustomerPrefix](text); err != nil {

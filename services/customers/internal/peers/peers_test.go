@@ -268,11 +268,11 @@ func TestLookups(t *testing.T) {
 		}
 	}
 	usd := func(n int64) money.Amount { return money.Amount{Minor: n, Currency: "USD"} }
-	if got, err := bookings.Price(ctx, pack, "2030-07-04"); err != nil || got != (domain.PackagePrice{Name: "Tour", Service: service, Total: usd(22999), Deposit: usd(5000)}) {
+	if got, err := bookings.Price(ctx, pack, "2030-07-04", 3); err != nil || got != (domain.PackagePrice{Name: "Tour", Service: service, Total: usd(22999), Deposit: usd(5000)}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	var refused *apperr.Error
-	if _, err := bookings.Price(ctx, ids.New[ids.PackagePrefix](), "2030-07-04"); !errors.As(err, &refused) || refused.Fields[0].Field != "package_id" {
+	if _, err := bookings.Price(ctx, ids.New[ids.PackagePrefix](), "2030-07-04", 1); !errors.As(err, &refused) || refused.Fields[0].Field != "package_id" {
 		t.Errorf("no package: %v", err)
 	}
 	down := &peers.Bookings{Client: &peer.Client{Target: "bookings", BaseURL: "http://127.0.0.1:1", Signer: bookings.Client.Signer}}

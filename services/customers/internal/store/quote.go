@@ -14,7 +14,7 @@ import (
 )
 
 const quoteColumns = `q.id, q.number, q.status, q.customer_id, q.lead_id, q.service_id, q.unit_id, q.package_id,
-	q.event_day, q.event_at, q.event_start, q.event_end, q.timezone, q.line_items, q.pricing, q.currency, q.subtotal, q.discount, q.tax, q.total,
+	q.event_day, q.event_at, q.event_start, q.event_end, q.guest_count, q.timezone, q.line_items, q.pricing, q.currency, q.subtotal, q.discount, q.tax, q.total,
 	q.deposit, q.expires_at, q.sent_at, q.accepted_at, q.declined_at, q.cancelled_at, q.booking_id, q.decline_reason, q.notes, q.terms,
 	q.metadata, q.accept_attempt, q.accept_since, q.accept_until, q.accept_next, q.accept_request, q.accept_actor, q.version, q.created_at, q.updated_at,
 	` + quoteBookingStatus + ` booking_status, ` + quoteInvoiceIDs + ` invoice_ids`
@@ -24,7 +24,7 @@ func scanQuote(row pgx.CollectableRow) (domain.Quote, error) {
 	var zone, currency string
 	var lines, pricing []byte
 	err := row.Scan(&q.ID, &q.Number, &q.Status, &q.CustomerID, &q.LeadID, &q.ServiceID, &q.UnitID, &q.PackageID,
-		&q.Day, &q.EventAt, &q.Start, &q.End, &zone, &lines, &pricing, &currency, &q.Subtotal.Minor, &q.Discount.Minor, &q.Tax.Minor, &q.Total.Minor,
+		&q.Day, &q.EventAt, &q.Start, &q.End, &q.Guests, &zone, &lines, &pricing, &currency, &q.Subtotal.Minor, &q.Discount.Minor, &q.Tax.Minor, &q.Total.Minor,
 		&q.Deposit.Minor, &q.ExpiresAt, &q.SentAt, &q.AcceptedAt, &q.DeclinedAt, &q.CancelledAt, &q.BookingID, &q.DeclineReason, &q.Notes, &q.Terms,
 		&q.Metadata, &q.Accepting.Attempt, &q.Accepting.Since, &q.Accepting.Until, &q.Accepting.Next, &q.Accepting.Request, &q.Accepting.Actor, &q.Version, &q.CreatedAt, &q.UpdatedAt,
 		&q.BookingStatus, &q.InvoiceIDs)
@@ -65,7 +65,7 @@ func quoteArgs(q domain.Quote) (pg.Args, error) {
 	}
 	args := pg.Args{
 		"id": q.ID, "number": q.Number, "status": q.Status, "customer_id": q.CustomerID, "lead_id": q.LeadID, "service_id": q.ServiceID,
-		"unit_id": q.UnitID, "package_id": q.PackageID, "event_day": nil, "event_at": q.EventAt, "event_start": q.Start, "event_end": q.End,
+		"unit_id": q.UnitID, "package_id": q.PackageID, "event_day": nil, "event_at": q.EventAt, "event_start": q.Start, "event_end": q.End, "guest_count": q.Guests,
 		"timezone": q.Loc.String(), "line_items": pg.JSONText(lines), "pricing": pg.JSONText(pricing), "currency": q.Total.Currency, "subtotal": q.Subtotal.Minor,
 		"discount": q.Discount.Minor, "tax": q.Tax.Minor, "total": q.Total.Minor, "deposit": q.Deposit.Minor, "expires_at": q.ExpiresAt,
 		"sent_at": q.SentAt, "accepted_at": q.AcceptedAt, "declined_at": q.DeclinedAt, "cancelled_at": q.CancelledAt, "booking_id": q.BookingID,
@@ -89,10 +89,10 @@ func InsertQuote(ctx context.Context, tx pg.Tx, q domain.Quote) (domain.Quote, e
 	b.Queue(`
 		with stamp as materialized (select clock_timestamp() as at)
 		insert into quotes as q (tenant_id, livemode, id, number, status, customer_id, lead_id, service_id, unit_id, package_id,
-			event_day, event_at, event_start, event_end, timezone, line_items, pricing, currency, subtotal, discount, tax, total, deposit,
+			event_day, event_at, event_start, event_end, guest_count, timezone, line_items, pricing, currency, subtotal, discount, tax, total, deposit,
 			expires_at, notes, terms, metadata, created_at, updated_at)
 		select @tenant, @live, @id, @number, @status, @customer_id::uuid, @lead_id::uuid, @service_id::uuid, @unit_id::uuid, @package_id::uuid,
-			@event_day::date, @event_at::timestamptz, @event_start, @event_end, @timezone, @line_items, @pricing, @currency, @subtotal, @discount, @tax,
+			@event_day::date, @event_at::timestamptz, @event_start, @event_end, @guest_count::integer, @timezone, @line_items, @pricing, @currency, @subtotal, @discount, @tax,
 			@total, @deposit, @expires_at::timestamptz, @notes, @terms, @metadata, at, at from stamp
 		returning q.version, q.created_at, q.updated_at`, args)
 	quoteMetadata.QueueInsert(b, q.ID, q.Metadata)
@@ -114,6 +114,7 @@ func UpdateQuote(ctx context.Context, tx pg.Tx, q domain.Quote) (domain.Quote, e
 	b.Queue(`
 		update quotes q set status = @status, customer_id = @customer_id, lead_id = @lead_id, service_id = @service_id, unit_id = @unit_id,
 			package_id = @package_id, event_day = @event_day, event_at = @event_at, event_start = @event_start, event_end = @event_end,
+			guest_count = @guest_count,
 			line_items = @line_items, pricing = @pricing, subtotal = @subtotal, discount = @discount, tax = @tax, total = @total, deposit = @deposit,
 			expires_at = @expires_at, sent_at = @sent_at, accepted_at = @accepted_at, declined_at = @declined_at,
 			cancelled_at = @cancelled_at, booking_id = @booking_id, decline_reason = @decline_reason, notes = @notes, terms = @terms,

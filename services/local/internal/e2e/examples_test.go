@@ -131,7 +131,7 @@ func (b *book) lead(t *testing.T, customer, service, pack string) {
 func (b *book) quote(t *testing.T, customer, unit, pack string) {
 	t.Helper()
 	lines := `[{"description":"Coast tour for two","quantity":2,"unit_amount":{"amount":9000,"currency":"USD"},"discount_bps":1000,"taxes":[{"name":"Sales tax","rate":"8.875"}]}]`
-	create := fmt.Sprintf(`{"customer_id":%q,"unit_id":%q,"package_id":%q,"event_date":"2027-07-17","event_start_time":"09:00","expires_at":"2027-07-10T16:00:00Z","line_items":%s,"deposit_amount":{"amount":5000,"currency":"USD"}}`, customer, unit, pack, lines)
+	create := fmt.Sprintf(`{"customer_id":%q,"unit_id":%q,"package_id":%q,"event_date":"2027-07-17","event_start_time":"09:00","guest_count":2,"expires_at":"2027-07-10T16:00:00Z","line_items":%s,"deposit_amount":{"amount":5000,"currency":"USD"}}`, customer, unit, pack, lines)
 	quote := b.step(t, "createQuote", "POST", "/quotes", create)
 	b.step(t, "getQuote", "GET", "/quotes/"+quote, "")
 	b.step(t, "updateQuote", "PATCH", "/quotes/"+quote, `{"terms":"Free of charge until a day before."}`)

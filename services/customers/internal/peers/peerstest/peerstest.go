@@ -113,13 +113,16 @@ func (f *Bookings) Catalogue(ctx context.Context, id string) (out domain.Catalog
 }
 
 // Price implements app.BookingService.
-func (f *Bookings) Price(ctx context.Context, id domain.PackageID, _ string) (out domain.PackagePrice, err error) {
+func (f *Bookings) Price(ctx context.Context, id domain.PackageID, _ string, guests int) (out domain.PackagePrice, err error) {
 	err = f.call(ctx, "price", func() error {
 		p, ok := f.prices[id]
 		if !ok {
 			return apperr.Field("package_id", "Package not found.")
 		}
 		out = p
+		if p.Guests != nil { // a price per guest
+			out.Guests, out.Total.Minor = &guests, p.Total.Minor*int64(guests)
+		}
 		return nil
 	})
 	return out, err
@@ -140,7 +143,7 @@ func (f *Bookings) AddItem(item domain.CatalogueItem) {
 	f.catalogue[item.ID] = item
 }
 
-// AddPackage adds a package with a price.
+// AddPackage adds a package with a price. If its Guests are set, the price is the one for each guest.
 func (f *Bookings) AddPackage(p domain.PackagePrice) domain.PackageID {
 	id := ids.New[ids.PackagePrefix]()
 	f.AddItem(domain.CatalogueItem{ID: id.String(), Version: 1, Details: &domain.CatalogueDetails{Service: p.Service}})
