@@ -163,6 +163,39 @@ func (e BookingCreateStatus) Valid() bool {
 	}
 }
 
+// Defines values for BookingFilterStatus.
+const (
+	BookingFilterStatusCanceled  BookingFilterStatus = "canceled"
+	BookingFilterStatusCancelled BookingFilterStatus = "cancelled"
+	BookingFilterStatusCompleted BookingFilterStatus = "completed"
+	BookingFilterStatusConfirmed BookingFilterStatus = "confirmed"
+	BookingFilterStatusExpired   BookingFilterStatus = "expired"
+	BookingFilterStatusNoShow    BookingFilterStatus = "no_show"
+	BookingFilterStatusPending   BookingFilterStatus = "pending"
+)
+
+// Valid indicates whether the value is a known member of the BookingFilterStatus enum.
+func (e BookingFilterStatus) Valid() bool {
+	switch e {
+	case BookingFilterStatusCanceled:
+		return true
+	case BookingFilterStatusCancelled:
+		return true
+	case BookingFilterStatusCompleted:
+		return true
+	case BookingFilterStatusConfirmed:
+		return true
+	case BookingFilterStatusExpired:
+		return true
+	case BookingFilterStatusNoShow:
+		return true
+	case BookingFilterStatusPending:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for BookingMode.
 const (
 	BookingModeExclusive BookingMode = "exclusive"
@@ -190,6 +223,27 @@ const (
 func (e BookingPaymentObject) Valid() bool {
 	switch e {
 	case BookingPaymentObjectBookingPayment:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BookingSortOrder.
+const (
+	BookingSortOrderCreatedAt BookingSortOrder = "created_at"
+	BookingSortOrderStartsAt  BookingSortOrder = "starts_at"
+	BookingSortOrderUpdatedAt BookingSortOrder = "updated_at"
+)
+
+// Valid indicates whether the value is a known member of the BookingSortOrder enum.
+func (e BookingSortOrder) Valid() bool {
+	switch e {
+	case BookingSortOrderCreatedAt:
+		return true
+	case BookingSortOrderStartsAt:
+		return true
+	case BookingSortOrderUpdatedAt:
 		return true
 	default:
 		return false
@@ -1075,6 +1129,39 @@ func (e QuoteExpandableResource) Valid() bool {
 	}
 }
 
+// Defines values for QuoteFilterStatus.
+const (
+	QuoteFilterStatusAccepted  QuoteFilterStatus = "accepted"
+	QuoteFilterStatusCanceled  QuoteFilterStatus = "canceled"
+	QuoteFilterStatusCancelled QuoteFilterStatus = "cancelled"
+	QuoteFilterStatusDeclined  QuoteFilterStatus = "declined"
+	QuoteFilterStatusDraft     QuoteFilterStatus = "draft"
+	QuoteFilterStatusExpired   QuoteFilterStatus = "expired"
+	QuoteFilterStatusSent      QuoteFilterStatus = "sent"
+)
+
+// Valid indicates whether the value is a known member of the QuoteFilterStatus enum.
+func (e QuoteFilterStatus) Valid() bool {
+	switch e {
+	case QuoteFilterStatusAccepted:
+		return true
+	case QuoteFilterStatusCanceled:
+		return true
+	case QuoteFilterStatusCancelled:
+		return true
+	case QuoteFilterStatusDeclined:
+		return true
+	case QuoteFilterStatusDraft:
+		return true
+	case QuoteFilterStatusExpired:
+		return true
+	case QuoteFilterStatusSent:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for QuoteStatus.
 const (
 	QuoteStatusAccepted  QuoteStatus = "accepted"
@@ -1245,16 +1332,16 @@ func (e ServiceObject) Valid() bool {
 
 // Defines values for SortOrder.
 const (
-	CreatedAt SortOrder = "created_at"
-	UpdatedAt SortOrder = "updated_at"
+	SortOrderCreatedAt SortOrder = "created_at"
+	SortOrderUpdatedAt SortOrder = "updated_at"
 )
 
 // Valid indicates whether the value is a known member of the SortOrder enum.
 func (e SortOrder) Valid() bool {
 	switch e {
-	case CreatedAt:
+	case SortOrderCreatedAt:
 		return true
-	case UpdatedAt:
+	case SortOrderUpdatedAt:
 		return true
 	default:
 		return false
@@ -1556,6 +1643,15 @@ type Billing struct {
 
 	// Address Address of the customer, or null.
 	Address nullable.Nullable[string] `json:"address"`
+
+	// TaxId Tax number of the customer, or null.
+	TaxId nullable.Nullable[string] `json:"tax_id"`
+
+	// Country ISO 3166-1 alpha-2 code of the customer's country, or null.
+	Country nullable.Nullable[string] `json:"country"`
+
+	// Locale Language of the document as a BCP 47 tag, or null.
+	Locale nullable.Nullable[string] `json:"locale"`
 }
 
 // Booking A unit, a time and a customer, held or confirmed.
@@ -1750,6 +1846,9 @@ type BookingCreate struct {
 // BookingCreateStatus Status that a new booking can have.
 type BookingCreateStatus string
 
+// BookingFilterStatus Status by which bookings can be filtered.
+type BookingFilterStatus string
+
 // BookingList A page of bookings.
 type BookingList struct {
 	// Data Bookings on this page, at most 100.
@@ -1839,6 +1938,9 @@ type BookingPolicy struct {
 	// RefundLatePayments Whether a card payment that succeeds after its booking was cancelled or has expired is refunded automatically.
 	RefundLatePayments bool `json:"refund_late_payments"`
 }
+
+// BookingSortOrder Order of the bookings of a list.
+type BookingSortOrder string
 
 // BookingStatus Status of a booking. `cancelled` and `expired` are final.
 type BookingStatus string
@@ -2253,6 +2355,18 @@ type Customer struct {
 	// Company Company, or null.
 	Company nullable.Nullable[string] `json:"company"`
 
+	// TaxId Tax number, or null.
+	TaxId nullable.Nullable[string] `json:"tax_id"`
+
+	// BillingAddress Postal address on documents, or null.
+	BillingAddress nullable.Nullable[PostalAddress] `json:"billing_address"`
+
+	// Country ISO 3166-1 alpha-2 code of the country, or null.
+	Country nullable.Nullable[string] `json:"country"`
+
+	// Locale Language of documents as a BCP 47 tag, or null.
+	Locale nullable.Nullable[string] `json:"locale"`
+
 	// Metadata Your own key-value pairs, as you sent them.
 	Metadata MetadataRead `json:"metadata"`
 
@@ -2267,6 +2381,9 @@ type Customer struct {
 
 	// UpdatedAt Time of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
+
+	// ErasedAt Time at which the personal data was erased, or null. An erased customer is only in lists with `sort=updated_at` and in the event `customer.updated`; its other fields are null or empty.
+	ErasedAt nullable.Nullable[time.Time] `json:"erased_at"`
 }
 
 // CustomerObject Always `customer`.
@@ -2288,6 +2405,18 @@ type CustomerCreate struct {
 
 	// Company Company, at most 200 characters, or null.
 	Company nullable.Nullable[string] `json:"company,omitempty"`
+
+	// TaxId Tax number of a business, such as a VAT ID, at most 50 characters, or null.
+	TaxId nullable.Nullable[string] `json:"tax_id,omitempty"`
+
+	// BillingAddress Postal address on documents, or null.
+	BillingAddress nullable.Nullable[PostalAddressInput] `json:"billing_address,omitempty"`
+
+	// Country ISO 3166-1 alpha-2 code of the customer's country, two capital letters, or null.
+	Country nullable.Nullable[string] `json:"country,omitempty"`
+
+	// Locale Language of the customer's documents as a BCP 47 tag such as `de` or `fr-CA`, or null. Documents are printed in English, German and French.
+	Locale nullable.Nullable[string] `json:"locale,omitempty"`
 
 	// Metadata Your own key-value pairs.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
@@ -2357,6 +2486,18 @@ type CustomerUpdate struct {
 
 	// Company Company, at most 200 characters, or null.
 	Company nullable.Nullable[string] `json:"company,omitempty"`
+
+	// TaxId Tax number of a business, such as a VAT ID, at most 50 characters, or null.
+	TaxId nullable.Nullable[string] `json:"tax_id,omitempty"`
+
+	// BillingAddress Postal address on documents, or null. It replaces the existing one.
+	BillingAddress nullable.Nullable[PostalAddressInput] `json:"billing_address,omitempty"`
+
+	// Country ISO 3166-1 alpha-2 code of the customer's country, two capital letters, or null.
+	Country nullable.Nullable[string] `json:"country,omitempty"`
+
+	// Locale Language of the customer's documents as a BCP 47 tag such as `de` or `fr-CA`, or null. Documents are printed in English, German and French.
+	Locale nullable.Nullable[string] `json:"locale,omitempty"`
 
 	// Metadata Your own key-value pairs. They replace all existing pairs; `{}` or null removes them.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
@@ -3715,6 +3856,48 @@ type PaymentSource string
 // PaymentStatus Payment status of a booking.
 type PaymentStatus string
 
+// PostalAddress A postal address.
+type PostalAddress struct {
+	// Line1 Street and number, or null.
+	Line1 nullable.Nullable[string] `json:"line1"`
+
+	// Line2 Further line, or null.
+	Line2 nullable.Nullable[string] `json:"line2"`
+
+	// City City, or null.
+	City nullable.Nullable[string] `json:"city"`
+
+	// State State, province or region, or null.
+	State nullable.Nullable[string] `json:"state"`
+
+	// PostalCode Postal code, or null.
+	PostalCode nullable.Nullable[string] `json:"postal_code"`
+
+	// Country ISO 3166-1 alpha-2 code, or null.
+	Country nullable.Nullable[string] `json:"country"`
+}
+
+// PostalAddressInput A postal address.
+type PostalAddressInput struct {
+	// Line1 Street and number, at most 200 characters, or null.
+	Line1 nullable.Nullable[string] `json:"line1,omitempty"`
+
+	// Line2 Further line, such as an apartment, at most 200 characters, or null.
+	Line2 nullable.Nullable[string] `json:"line2,omitempty"`
+
+	// City City, at most 100 characters, or null.
+	City nullable.Nullable[string] `json:"city,omitempty"`
+
+	// State State, province or region, at most 100 characters, or null.
+	State nullable.Nullable[string] `json:"state,omitempty"`
+
+	// PostalCode Postal code, at most 20 characters, or null.
+	PostalCode nullable.Nullable[string] `json:"postal_code,omitempty"`
+
+	// Country ISO 3166-1 alpha-2 code, two capital letters, or null.
+	Country nullable.Nullable[string] `json:"country,omitempty"`
+}
+
 // Price An amount in the smallest unit of the operator's currency.
 type Price struct {
 	// Amount Amount in the currency's smallest unit, such as cents: 0 to 99,999,999,999.
@@ -3918,6 +4101,9 @@ type QuoteDecline struct {
 
 // QuoteExpandableResource Related resource that a response with quotes can contain.
 type QuoteExpandableResource string
+
+// QuoteFilterStatus Status by which quotes can be filtered.
+type QuoteFilterStatus string
 
 // QuoteList A page of quotes.
 type QuoteList struct {
@@ -4762,8 +4948,11 @@ type BookingFilter = string
 // BookingId defines model for BookingId.
 type BookingId = string
 
+// BookingSort Order of the bookings of a list.
+type BookingSort = BookingSortOrder
+
 // BookingStatusFilter defines model for BookingStatusFilter.
-type BookingStatusFilter = []BookingStatus
+type BookingStatusFilter = []BookingFilterStatus
 
 // CalendarFeedId defines model for CalendarFeedId.
 type CalendarFeedId = string
@@ -4937,7 +5126,7 @@ type Prefer = string
 type QuoteId = string
 
 // QuoteStatusFilter defines model for QuoteStatusFilter.
-type QuoteStatusFilter = []QuoteStatus
+type QuoteStatusFilter = []QuoteFilterStatus
 
 // RefundId defines model for RefundId.
 type RefundId = string
@@ -4974,6 +5163,12 @@ type ServiceId = string
 
 // Sort Order of the rows of a list.
 type Sort = SortOrder
+
+// StartsAfter defines model for StartsAfter.
+type StartsAfter = time.Time
+
+// StartsBefore defines model for StartsBefore.
+type StartsBefore = time.Time
 
 // UnitFilter defines model for UnitFilter.
 type UnitFilter = string
@@ -5062,7 +5257,7 @@ type ListBookingsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Sort Order of the rows.
-	Sort *Sort `form:"sort,omitempty" json:"sort,omitempty"`
+	Sort *BookingSort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// CreatedAfter Returns only rows created at or after this time, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
@@ -5105,6 +5300,12 @@ type ListBookingsParams struct {
 
 	// EventDateTo Returns only bookings on or before this local day.
 	EventDateTo *EventDateTo `form:"event_date_to,omitempty" json:"event_date_to,omitempty"`
+
+	// StartsAfter Returns only bookings that start at or after this time, RFC 3339. A booking without times starts when its day starts.
+	StartsAfter *StartsAfter `form:"starts_after,omitempty" json:"starts_after,omitempty"`
+
+	// StartsBefore Returns only bookings that start before this time, RFC 3339.
+	StartsBefore *StartsBefore `form:"starts_before,omitempty" json:"starts_before,omitempty"`
 
 	// Metadata Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs.
 	Metadata *MetadataFilter `json:"metadata,omitempty"`

@@ -45,10 +45,28 @@ const (
 	BookingCreateStatusPending   BookingCreateStatus = "pending"
 )
 
+// Defines values for BookingFilterStatus.
+const (
+	BookingFilterStatusCanceled  BookingFilterStatus = "canceled"
+	BookingFilterStatusCancelled BookingFilterStatus = "cancelled"
+	BookingFilterStatusCompleted BookingFilterStatus = "completed"
+	BookingFilterStatusConfirmed BookingFilterStatus = "confirmed"
+	BookingFilterStatusExpired   BookingFilterStatus = "expired"
+	BookingFilterStatusNoShow    BookingFilterStatus = "no_show"
+	BookingFilterStatusPending   BookingFilterStatus = "pending"
+)
+
 // Defines values for BookingMode.
 const (
 	BookingModeExclusive BookingMode = "exclusive"
 	BookingModeSeats     BookingMode = "seats"
+)
+
+// Defines values for BookingSortOrder.
+const (
+	BookingSortOrderCreatedAt BookingSortOrder = "created_at"
+	BookingSortOrderStartsAt  BookingSortOrder = "starts_at"
+	BookingSortOrderUpdatedAt BookingSortOrder = "updated_at"
 )
 
 // Defines values for BookingStatus.
@@ -249,6 +267,17 @@ const (
 	QuoteExpandableResourceLead     QuoteExpandableResource = "lead"
 )
 
+// Defines values for QuoteFilterStatus.
+const (
+	QuoteFilterStatusAccepted  QuoteFilterStatus = "accepted"
+	QuoteFilterStatusCanceled  QuoteFilterStatus = "canceled"
+	QuoteFilterStatusCancelled QuoteFilterStatus = "cancelled"
+	QuoteFilterStatusDeclined  QuoteFilterStatus = "declined"
+	QuoteFilterStatusDraft     QuoteFilterStatus = "draft"
+	QuoteFilterStatusExpired   QuoteFilterStatus = "expired"
+	QuoteFilterStatusSent      QuoteFilterStatus = "sent"
+)
+
 // Defines values for QuoteStatus.
 const (
 	QuoteStatusAccepted  QuoteStatus = "accepted"
@@ -418,6 +447,15 @@ type Billing struct {
 
 	// Address Address of the customer, or null.
 	Address *string `json:"address,omitempty"`
+
+	// TaxID Tax number of the customer, or null.
+	TaxID *string `json:"tax_id,omitempty"`
+
+	// Country ISO 3166-1 alpha-2 code of the customer's country, or null.
+	Country *string `json:"country,omitempty"`
+
+	// Locale Language of the document as a BCP 47 tag, or null.
+	Locale *string `json:"locale,omitempty"`
 }
 
 // Booking A unit, a time and a customer, held or confirmed.
@@ -678,6 +716,9 @@ type BookingEventData struct {
 	PreviousAttributes map[string]json.RawMessage `json:"previous_attributes"`
 }
 
+// BookingFilterStatus Status by which bookings can be filtered.
+type BookingFilterStatus string
+
 // BookingMode Whether bookings can share a unit.
 type BookingMode string
 
@@ -740,6 +781,9 @@ type BookingPolicy struct {
 	// RefundLatePayments Whether a card payment that succeeds after its booking was cancelled or has expired is refunded automatically.
 	RefundLatePayments bool `json:"refund_late_payments"`
 }
+
+// BookingSortOrder Order of the bookings of a list.
+type BookingSortOrder string
 
 // BookingStatus Status of a booking. `cancelled` and `expired` are final.
 type BookingStatus string
@@ -1136,6 +1180,18 @@ type Customer struct {
 	// Company Company, or null.
 	Company *string `json:"company,omitempty"`
 
+	// TaxID Tax number, or null.
+	TaxID *string `json:"tax_id,omitempty"`
+
+	// BillingAddress Postal address on documents, or null.
+	BillingAddress *PostalAddress `json:"billing_address,omitempty"`
+
+	// Country ISO 3166-1 alpha-2 code of the country, or null.
+	Country *string `json:"country,omitempty"`
+
+	// Locale Language of documents as a BCP 47 tag, or null.
+	Locale *string `json:"locale,omitempty"`
+
 	// Metadata Your own key-value pairs, as you sent them.
 	Metadata MetadataRead `json:"metadata"`
 
@@ -1150,6 +1206,9 @@ type Customer struct {
 
 	// UpdatedAt Time of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
+
+	// ErasedAt Time at which the personal data was erased, or null. An erased customer is only in lists with `sort=updated_at` and in the event `customer.updated`; its other fields are null or empty.
+	ErasedAt *time.Time `json:"erased_at,omitempty"`
 }
 
 // CustomerCreate A customer to create. An email address or a phone number is required.
@@ -1168,6 +1227,18 @@ type CustomerCreate struct {
 
 	// Company Company, at most 200 characters, or null.
 	Company nullable.Nullable[string] `json:"company,omitempty"`
+
+	// TaxID Tax number of a business, such as a VAT ID, at most 50 characters, or null.
+	TaxID nullable.Nullable[string] `json:"tax_id,omitempty"`
+
+	// BillingAddress Postal address on documents, or null.
+	BillingAddress nullable.Nullable[PostalAddressInput] `json:"billing_address,omitempty"`
+
+	// Country ISO 3166-1 alpha-2 code of the customer's country, two capital letters, or null.
+	Country nullable.Nullable[string] `json:"country,omitempty"`
+
+	// Locale Language of the customer's documents as a BCP 47 tag such as `de` or `fr-CA`, or null. Documents are printed in English, German and French.
+	Locale nullable.Nullable[string] `json:"locale,omitempty"`
 
 	// Metadata Your own key-value pairs.
 	Metadata Metadata `json:"metadata,omitzero"`
@@ -1261,6 +1332,18 @@ type CustomerUpdate struct {
 
 	// Company Company, at most 200 characters, or null.
 	Company nullable.Nullable[string] `json:"company,omitempty"`
+
+	// TaxID Tax number of a business, such as a VAT ID, at most 50 characters, or null.
+	TaxID nullable.Nullable[string] `json:"tax_id,omitempty"`
+
+	// BillingAddress Postal address on documents, or null. It replaces the existing one.
+	BillingAddress nullable.Nullable[PostalAddressInput] `json:"billing_address,omitempty"`
+
+	// Country ISO 3166-1 alpha-2 code of the customer's country, two capital letters, or null.
+	Country nullable.Nullable[string] `json:"country,omitempty"`
+
+	// Locale Language of the customer's documents as a BCP 47 tag such as `de` or `fr-CA`, or null. Documents are printed in English, German and French.
+	Locale nullable.Nullable[string] `json:"locale,omitempty"`
 
 	// Metadata Your own key-value pairs. They replace all existing pairs; `{}` or null removes them.
 	Metadata Metadata `json:"metadata,omitzero"`
@@ -2640,6 +2723,48 @@ type PaymentSucceededEvent struct {
 	Data PaymentIntentEventData `json:"data"`
 }
 
+// PostalAddress A postal address.
+type PostalAddress struct {
+	// Line1 Street and number, or null.
+	Line1 *string `json:"line1,omitempty"`
+
+	// Line2 Further line, or null.
+	Line2 *string `json:"line2,omitempty"`
+
+	// City City, or null.
+	City *string `json:"city,omitempty"`
+
+	// State State, province or region, or null.
+	State *string `json:"state,omitempty"`
+
+	// PostalCode Postal code, or null.
+	PostalCode *string `json:"postal_code,omitempty"`
+
+	// Country ISO 3166-1 alpha-2 code, or null.
+	Country *string `json:"country,omitempty"`
+}
+
+// PostalAddressInput A postal address.
+type PostalAddressInput struct {
+	// Line1 Street and number, at most 200 characters, or null.
+	Line1 nullable.Nullable[string] `json:"line1,omitempty"`
+
+	// Line2 Further line, such as an apartment, at most 200 characters, or null.
+	Line2 nullable.Nullable[string] `json:"line2,omitempty"`
+
+	// City City, at most 100 characters, or null.
+	City nullable.Nullable[string] `json:"city,omitempty"`
+
+	// State State, province or region, at most 100 characters, or null.
+	State nullable.Nullable[string] `json:"state,omitempty"`
+
+	// PostalCode Postal code, at most 20 characters, or null.
+	PostalCode nullable.Nullable[string] `json:"postal_code,omitempty"`
+
+	// Country ISO 3166-1 alpha-2 code, two capital letters, or null.
+	Country nullable.Nullable[string] `json:"country,omitempty"`
+}
+
 // Price An amount in the smallest unit of the operator's currency.
 type Price struct {
 	// Amount Amount in the currency's smallest unit, such as cents: 0 to 99,999,999,999.
@@ -2909,6 +3034,9 @@ type QuoteEventData struct {
 
 // QuoteExpandableResource Related resource that a response with quotes can contain.
 type QuoteExpandableResource string
+
+// QuoteFilterStatus Status by which quotes can be filtered.
+type QuoteFilterStatus string
 
 // QuoteStatus Status of a quote. `accepted`, `declined`, `expired` and `cancelled` are final.
 type QuoteStatus string

@@ -128,7 +128,7 @@ func (p CustomersListParams) encode(q *query) {
 }
 
 // List iterates over customers, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change
-// first and skips none. Search with `email`, `phone` and `q`.
+// first and skips none, and includes erased customers, which have `erased_at`. Search with `email`, `phone` and `q`.
 //
 // The iteration gets a page when it needs its first row, and ends after an error.
 //
@@ -219,7 +219,9 @@ func (a *CustomersAPI) Update(ctx context.Context, id string, body CustomerUpdat
 
 // Delete permanently erases the personal data of a customer, including in events and in stored responses for
 // Idempotency-Keys. Fields marked `x-personal` become null, or empty if null is not allowed. A retry with an earlier
-// key returns the erased response. Bookings keep the customer's ID and their amounts.
+// key returns the erased response. Bookings keep the customer's ID and their amounts. The event `customer.updated`
+// reports the erasure: `erased_at` is set, and neither `object` nor `previous_attributes` contains personal values.
+// Afterwards the ID returns 404, except in lists with `sort=updated_at`.
 //
 // Requires the scope write:customers. Errors: [ErrTenantSuspended], [ErrCustomerNotFound], [ErrVersionMismatch].
 func (a *CustomersAPI) Delete(ctx context.Context, id string, options ...Option) error {

@@ -291,6 +291,66 @@ export type CredentialRateLimit = {
 };
 
 /**
+ * A postal address.
+ */
+export type PostalAddressInput = {
+    /**
+     * Street and number, at most 200 characters, or null.
+     */
+    line1?: string | null;
+    /**
+     * Further line, such as an apartment, at most 200 characters, or null.
+     */
+    line2?: string | null;
+    /**
+     * City, at most 100 characters, or null.
+     */
+    city?: string | null;
+    /**
+     * State, province or region, at most 100 characters, or null.
+     */
+    state?: string | null;
+    /**
+     * Postal code, at most 20 characters, or null.
+     */
+    postal_code?: string | null;
+    /**
+     * ISO 3166-1 alpha-2 code, two capital letters, or null.
+     */
+    country?: string | null;
+};
+
+/**
+ * A postal address.
+ */
+export type PostalAddress = {
+    /**
+     * Street and number, or null.
+     */
+    line1: string | null;
+    /**
+     * Further line, or null.
+     */
+    line2: string | null;
+    /**
+     * City, or null.
+     */
+    city: string | null;
+    /**
+     * State, province or region, or null.
+     */
+    state: string | null;
+    /**
+     * Postal code, or null.
+     */
+    postal_code: string | null;
+    /**
+     * ISO 3166-1 alpha-2 code, or null.
+     */
+    country: string | null;
+};
+
+/**
  * A customer to create. An email address or a phone number is required.
  */
 export type CustomerCreate = {
@@ -314,6 +374,22 @@ export type CustomerCreate = {
      * Company, at most 200 characters, or null.
      */
     company?: string | null;
+    /**
+     * Tax number of a business, such as a VAT ID, at most 50 characters, or null.
+     */
+    tax_id?: string | null;
+    /**
+     * Postal address on documents, or null.
+     */
+    billing_address?: PostalAddressInput | null;
+    /**
+     * ISO 3166-1 alpha-2 code of the customer's country, two capital letters, or null.
+     */
+    country?: string | null;
+    /**
+     * Language of the customer's documents as a BCP 47 tag such as `de` or `fr-CA`, or null. Documents are printed in English, German and French.
+     */
+    locale?: string | null;
     /**
      * Your own key-value pairs.
      */
@@ -344,6 +420,22 @@ export type CustomerUpdate = {
      * Company, at most 200 characters, or null.
      */
     company?: string | null;
+    /**
+     * Tax number of a business, such as a VAT ID, at most 50 characters, or null.
+     */
+    tax_id?: string | null;
+    /**
+     * Postal address on documents, or null. It replaces the existing one.
+     */
+    billing_address?: PostalAddressInput | null;
+    /**
+     * ISO 3166-1 alpha-2 code of the customer's country, two capital letters, or null.
+     */
+    country?: string | null;
+    /**
+     * Language of the customer's documents as a BCP 47 tag such as `de` or `fr-CA`, or null. Documents are printed in English, German and French.
+     */
+    locale?: string | null;
     /**
      * Your own key-value pairs. They replace all existing pairs; `{}` or null removes them.
      */
@@ -387,6 +479,22 @@ export type Customer = {
      */
     company: string | null;
     /**
+     * Tax number, or null.
+     */
+    tax_id: string | null;
+    /**
+     * Postal address on documents, or null.
+     */
+    billing_address: PostalAddress | null;
+    /**
+     * ISO 3166-1 alpha-2 code of the country, or null.
+     */
+    country: string | null;
+    /**
+     * Language of documents as a BCP 47 tag, or null.
+     */
+    locale: string | null;
+    /**
      * Your own key-value pairs, as you sent them.
      */
     metadata: MetadataRead;
@@ -406,6 +514,10 @@ export type Customer = {
      * Time of the last visible change, in UTC.
      */
     updated_at: string;
+    /**
+     * Time at which the personal data was erased, or null. An erased customer is only in lists with `sort=updated_at` and in the event `customer.updated`; its other fields are null or empty.
+     */
+    erased_at: string | null;
 };
 
 /**
@@ -2974,6 +3086,18 @@ export type Billing = {
      * Address of the customer, or null.
      */
     address: string | null;
+    /**
+     * Tax number of the customer, or null.
+     */
+    tax_id: string | null;
+    /**
+     * ISO 3166-1 alpha-2 code of the customer's country, or null.
+     */
+    country: string | null;
+    /**
+     * Language of the document as a BCP 47 tag, or null.
+     */
+    locale: string | null;
 };
 
 /**

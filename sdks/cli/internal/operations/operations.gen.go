@@ -79,6 +79,48 @@ var Remedies = map[string]string{
 	"upstream_timeout":           "Send the same request with the same Idempotency-Key. The operation happens only once.",
 }
 
+// Objects are the properties of the rows of lists and of the objects in them, by schema. Each property has the schemas of its
+// objects, * for a map with any names, or nothing for other values.
+var Objects = map[string]map[string][]string{
+	"AppliesToSelection":     {"package_ids": {}, "service_ids": {}},
+	"AvailabilityDay":        {"date": {}, "holiday": {"HolidaySnapshot"}, "object": {}, "price_from": {"Money"}, "status": {}, "timezone": {}, "units": {}},
+	"Billing":                {"address": {}, "company": {}, "country": {}, "email": {}, "locale": {}, "name": {}, "tax_id": {}},
+	"Booking":                {"amount_due": {"Money"}, "amount_paid": {"Money"}, "amount_refunded": {"Money"}, "cancellation": {"Cancellation"}, "cancelled_at": {}, "completed_at": {}, "confirmed_at": {}, "created_at": {}, "customer": {"Customer"}, "customer_id": {}, "deposit_amount": {"Money"}, "disputed": {}, "ends_at": {}, "event_date": {}, "event_end_time": {}, "event_local_date": {}, "event_local_end_date": {}, "event_start_time": {}, "event_type": {}, "exclusive": {}, "guest_count": {}, "hold_expires_at": {}, "id": {}, "invoice_ids": {}, "lead_id": {}, "metadata": {"*"}, "mode": {}, "notes": {}, "number": {}, "object": {}, "package_id": {}, "package_snapshot": {"PackageSnapshot"}, "payment_status": {}, "quote_id": {}, "service_id": {}, "starts_at": {}, "status": {}, "timezone": {}, "total_amount": {"Money"}, "unit_id": {}, "updated_at": {}, "version": {}},
+	"BookingEventData":       {"object": {"Booking"}, "previous_attributes": {"*"}},
+	"BookingPayment":         {"amount": {"Money"}, "amount_refunded": {"Money"}, "created_at": {}, "disputed": {}, "id": {}, "invoice_id": {}, "object": {}, "paid_at": {}, "reversed_at": {}, "source": {}},
+	"BookingPolicy":          {"auto_confirm": {}, "auto_refund": {}, "confirm_on_deposit": {}, "hold_ttl_minutes": {}, "max_advance_days": {}, "min_notice_minutes": {}, "refund_late_payments": {}, "refund_rules": {}},
+	"CalendarFeed":           {"created_at": {}, "created_by": {}, "id": {}, "include_details": {}, "mode": {}, "name": {}, "object": {}, "unit_id": {}, "updated_at": {}, "version": {}},
+	"Cancellation":           {"cancelled_at": {}, "policy": {"BookingPolicy"}, "reason": {}, "refund_amount_due": {"Money"}},
+	"Closure":                {"conflicting_booking_ids": {}, "created_at": {}, "date_from": {}, "date_to": {}, "ends_at": {}, "id": {}, "mode": {}, "name": {}, "object": {}, "starts_at": {}, "timezone": {}, "unit_ids": {}, "updated_at": {}, "version": {}},
+	"CreditNote":             {"booking_id": {}, "created_at": {}, "customer_id": {}, "discount_amount": {"Money"}, "id": {}, "invoice_id": {}, "line_items": {}, "mode": {}, "number": {}, "object": {}, "reason": {}, "refund": {}, "refund_amount": {"Money"}, "refund_id": {}, "status": {}, "subtotal_amount": {"Money"}, "tax_amount": {"Money"}, "tax_behavior": {}, "tax_breakdown": {}, "total_amount": {"Money"}, "updated_at": {}, "version": {}},
+	"Customer":               {"billing_address": {"PostalAddress"}, "company": {}, "country": {}, "created_at": {}, "email": {}, "erased_at": {}, "first_name": {}, "id": {}, "last_name": {}, "locale": {}, "metadata": {"*"}, "mode": {}, "name": {}, "object": {}, "phone": {}, "tax_id": {}, "updated_at": {}, "version": {}},
+	"CustomerEventData":      {"object": {"Customer"}, "previous_attributes": {"*"}},
+	"Delivery":               {"attempts": {}, "created_at": {}, "endpoint_id": {}, "event_id": {}, "event_type": {}, "failure_reason": {}, "id": {}, "mode": {}, "next_attempt_at": {}, "object": {}, "status": {}, "updated_at": {}},
+	"EventRequest":           {"id": {}, "idempotency_key": {}},
+	"EventTypeInfo":          {"description": {}, "object": {}, "required_scope": {}, "type": {}},
+	"HolidayRule":            {"active": {}, "applies_to": {"AppliesToSelection"}, "created_at": {}, "date_from": {}, "date_to": {}, "id": {}, "mode": {}, "multiplier_bps": {}, "name": {}, "object": {}, "priority": {}, "recurrence": {}, "stackable": {}, "updated_at": {}, "version": {}},
+	"HolidaySnapshot":        {"id": {}, "multiplier_bps": {}, "name": {}},
+	"Invoice":                {"amount_credited": {"Money"}, "amount_due": {"Money"}, "amount_paid": {"Money"}, "amount_refunded": {"Money"}, "billing": {"Billing"}, "billing_address": {}, "booking_id": {}, "booking_status": {}, "created_at": {}, "customer": {"Customer"}, "customer_id": {}, "discount_amount": {"Money"}, "discount_amount_total": {"Money"}, "disputed": {}, "due_at": {}, "id": {}, "kind": {}, "lead_id": {}, "line_items": {}, "metadata": {"*"}, "mode": {}, "notes": {}, "number": {}, "object": {}, "opened_at": {}, "overdue": {}, "paid_at": {}, "payments": {}, "quote_id": {}, "status": {}, "subtotal_amount": {"Money"}, "tax_amount": {"Money"}, "tax_behavior": {}, "tax_breakdown": {}, "total_amount": {"Money"}, "updated_at": {}, "version": {}, "voided_at": {}},
+	"InvoiceEventData":       {"object": {"Invoice"}, "previous_attributes": {"*"}},
+	"Lead":                   {"budget": {"Money"}, "company": {}, "converted_at": {}, "converted_booking_id": {}, "created_at": {}, "customer": {"Customer"}, "customer_id": {}, "email": {}, "event_date": {}, "event_local_date": {}, "event_type": {}, "first_name": {}, "guest_count": {}, "id": {}, "last_name": {}, "lost_reason": {}, "message": {}, "metadata": {"*"}, "mode": {}, "object": {}, "package_id": {}, "phone": {}, "quote_ids": {}, "service_id": {}, "source": {}, "status": {}, "unit_id": {}, "updated_at": {}, "version": {}},
+	"LeadEventData":          {"object": {"Lead"}, "previous_attributes": {"*"}},
+	"Money":                  {"amount": {}, "currency": {}},
+	"Package":                {"active": {}, "base_price": {"Money"}, "created_at": {}, "deposit_type": {}, "deposit_value": {}, "description": {}, "duration_minutes": {}, "id": {}, "mode": {}, "name": {}, "object": {}, "pricing": {}, "service_id": {}, "unit_ids": {}, "updated_at": {}, "version": {}, "visible": {}},
+	"PackageSnapshot":        {"base_price": {"Money"}, "deposit_type": {}, "deposit_value": {}, "duration_minutes": {}, "guest_count": {}, "holiday": {"HolidaySnapshot"}, "id": {}, "name": {}, "pricing": {}},
+	"PaymentFailure":         {"code": {}, "decline_code": {}, "message": {}},
+	"PaymentIntent":          {"amount": {}, "amount_capturable": {}, "amount_received": {}, "amount_refunded": {}, "booking_id": {}, "booking_status": {}, "canceled_at": {}, "capture_method": {}, "client_secret": {}, "created_at": {}, "currency": {}, "customer_id": {}, "description": {}, "disputed": {}, "failure": {"PaymentFailure"}, "id": {}, "invoice_id": {}, "metadata": {"*"}, "mode": {}, "object": {}, "receipt_email": {}, "status": {}, "succeeded_at": {}, "updated_at": {}, "version": {}},
+	"PaymentIntentEventData": {"object": {"PaymentIntent"}, "previous_attributes": {"*"}},
+	"PostalAddress":          {"city": {}, "country": {}, "line1": {}, "line2": {}, "postal_code": {}, "state": {}},
+	"Quote":                  {"accepted_at": {}, "booking_id": {}, "booking_status": {}, "cancelled_at": {}, "created_at": {}, "customer": {"Customer"}, "customer_id": {}, "decline_reason": {}, "declined_at": {}, "deposit_amount": {"Money"}, "discount_amount": {"Money"}, "discount_amount_total": {"Money"}, "event_date": {}, "event_end_time": {}, "event_local_date": {}, "event_start_time": {}, "expires_at": {}, "guest_count": {}, "id": {}, "invoice_ids": {}, "lead": {"Lead"}, "lead_id": {}, "line_items": {}, "metadata": {"*"}, "mode": {}, "notes": {}, "number": {}, "object": {}, "package_id": {}, "sent_at": {}, "service_id": {}, "status": {}, "subtotal_amount": {"Money"}, "tax_amount": {"Money"}, "tax_behavior": {}, "tax_breakdown": {}, "terms": {}, "total_amount": {"Money"}, "unit_id": {}, "updated_at": {}, "version": {}},
+	"QuoteEventData":         {"object": {"Quote"}, "previous_attributes": {"*"}},
+	"Refund":                 {"allocations": {}, "amount": {}, "booking_id": {}, "created_at": {}, "credit_note_id": {}, "currency": {}, "id": {}, "metadata": {"*"}, "mode": {}, "object": {}, "payment_intent_id": {}, "reason": {}, "status": {}, "updated_at": {}, "version": {}},
+	"RequestLog":             {"client_network": {}, "code": {}, "created_at": {}, "credential_id": {}, "credential_type": {}, "duration_ms": {}, "id": {}, "idempotency_key_hash": {}, "method": {}, "mode": {}, "object": {}, "object_id": {}, "param": {}, "path": {}, "query_names": {}, "replayed": {}, "route": {}, "sdk_version": {}, "status": {}, "user_agent": {}},
+	"Service":                {"active": {}, "buffer_after_minutes": {}, "buffer_before_minutes": {}, "created_at": {}, "default_taxes": {}, "description": {}, "duration_minutes": {}, "id": {}, "mode": {}, "name": {}, "object": {}, "slot_step_minutes": {}, "unit_ids": {}, "updated_at": {}, "version": {}},
+	"Unit":                   {"booking_mode": {}, "capacity": {}, "created_at": {}, "description": {}, "id": {}, "mode": {}, "name": {}, "object": {}, "opening_hours": {"*"}, "service_ids": {}, "status": {}, "updated_at": {}, "version": {}},
+	"WebhookEndpoint":        {"consecutive_failures": {}, "created_at": {}, "created_by": {}, "description": {}, "disabled_reason": {}, "event_types": {}, "headers": {"*"}, "id": {}, "max_in_flight": {}, "max_per_second": {}, "mode": {}, "object": {}, "status": {}, "updated_at": {}, "url": {}, "version": {}, "warning": {}},
+	"WebhookEvent":           {"api_version": {}, "created_at": {}, "data": {"BookingEventData", "CustomerEventData", "InvoiceEventData", "LeadEventData", "PaymentIntentEventData", "QuoteEventData"}, "id": {}, "mode": {}, "object": {}, "request": {"EventRequest"}, "resource_version": {}, "type": {}},
+}
+
 // Resources are the resources in the order of the contract.
 var Resources = []Resource{
 	{Name: "tenant", Description: "The operator that owns the credential.", Operations: []Operation{
@@ -99,11 +141,12 @@ var Resources = []Resource{
 		{
 			Name: "list", Kind: Page, Method: "GET", Path: "/customers",
 			Summary:     "List customers",
-			Description: "Returns a page of customers, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change first and skips none. Search with `email`, `phone` and `q`.",
+			Description: "Returns a page of customers, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change first and skips none, and includes erased customers, which have `erased_at`. Search with `email`, `phone` and `q`.",
 			CSV:         true,
 			List:        true,
+			Item:        "Customer",
 			Scopes:      []string{"read:customers"},
-			Columns:     []string{"id", "name", "first_name", "last_name", "email", "phone", "company", "created_at", "updated_at"},
+			Columns:     []string{"id", "name", "first_name", "last_name", "email", "phone", "company", "country", "locale", "tax_id", "created_at", "updated_at", "erased_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
 				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
@@ -130,6 +173,15 @@ var Resources = []Resource{
 				{Name: "email", Type: "string", Nullable: true, Description: "Email address, at most 255 characters, or null. Required if there is no phone number. Several customers can have the same address."},
 				{Name: "phone", Type: "string", Nullable: true, Description: "Phone number as text, at most 50 characters, or null. Required if there is no email address."},
 				{Name: "company", Type: "string", Nullable: true, Description: "Company, at most 200 characters, or null."},
+				{Name: "tax_id", Type: "string", Nullable: true, Description: "Tax number of a business, such as a VAT ID, at most 50 characters, or null."},
+				{Name: "billing_address.line1", Type: "string", Nullable: true, Description: "Street and number, at most 200 characters, or null."},
+				{Name: "billing_address.line2", Type: "string", Nullable: true, Description: "Further line, such as an apartment, at most 200 characters, or null."},
+				{Name: "billing_address.city", Type: "string", Nullable: true, Description: "City, at most 100 characters, or null."},
+				{Name: "billing_address.state", Type: "string", Nullable: true, Description: "State, province or region, at most 100 characters, or null."},
+				{Name: "billing_address.postal_code", Type: "string", Nullable: true, Description: "Postal code, at most 20 characters, or null."},
+				{Name: "billing_address.country", Type: "string", Nullable: true, Description: "ISO 3166-1 alpha-2 code, two capital letters, or null."},
+				{Name: "country", Type: "string", Nullable: true, Description: "ISO 3166-1 alpha-2 code of the customer's country, two capital letters, or null."},
+				{Name: "locale", Type: "string", Nullable: true, Description: "Language of the customer's documents as a BCP 47 tag such as `de` or `fr-CA`, or null. Documents are printed in English, German and French."},
 				{Name: "metadata", Type: "string", Map: true, Nullable: true, Description: "Your own key-value pairs."},
 			},
 		},
@@ -158,13 +210,22 @@ var Resources = []Resource{
 				{Name: "email", Type: "string", Nullable: true, Description: "Email address, at most 255 characters, or null. Required if there is no phone number. Several customers can have the same address."},
 				{Name: "phone", Type: "string", Nullable: true, Description: "Phone number as text, at most 50 characters, or null. Required if there is no email address."},
 				{Name: "company", Type: "string", Nullable: true, Description: "Company, at most 200 characters, or null."},
+				{Name: "tax_id", Type: "string", Nullable: true, Description: "Tax number of a business, such as a VAT ID, at most 50 characters, or null."},
+				{Name: "billing_address.line1", Type: "string", Nullable: true, Description: "Street and number, at most 200 characters, or null."},
+				{Name: "billing_address.line2", Type: "string", Nullable: true, Description: "Further line, such as an apartment, at most 200 characters, or null."},
+				{Name: "billing_address.city", Type: "string", Nullable: true, Description: "City, at most 100 characters, or null."},
+				{Name: "billing_address.state", Type: "string", Nullable: true, Description: "State, province or region, at most 100 characters, or null."},
+				{Name: "billing_address.postal_code", Type: "string", Nullable: true, Description: "Postal code, at most 20 characters, or null."},
+				{Name: "billing_address.country", Type: "string", Nullable: true, Description: "ISO 3166-1 alpha-2 code, two capital letters, or null."},
+				{Name: "country", Type: "string", Nullable: true, Description: "ISO 3166-1 alpha-2 code of the customer's country, two capital letters, or null."},
+				{Name: "locale", Type: "string", Nullable: true, Description: "Language of the customer's documents as a BCP 47 tag such as `de` or `fr-CA`, or null. Documents are printed in English, German and French."},
 				{Name: "metadata", Type: "string", Map: true, Nullable: true, Description: "Your own key-value pairs. They replace all existing pairs; `{}` or null removes them."},
 			},
 		},
 		{
 			Name: "delete", Kind: Plain, Method: "DELETE", Path: "/customers/{id}",
 			Summary:     "Erase a customer",
-			Description: "Permanently erases the personal data of a customer, including in events and in stored responses for Idempotency-Keys. Fields marked `x-personal` become null, or empty if null is not allowed. A retry with an earlier key returns the erased response. Bookings keep the customer's ID and their amounts.",
+			Description: "Permanently erases the personal data of a customer, including in events and in stored responses for Idempotency-Keys. Fields marked `x-personal` become null, or empty if null is not allowed. A retry with an earlier key returns the erased response. Bookings keep the customer's ID and their amounts. The event `customer.updated` reports the erasure: `erased_at` is set, and neither `object` nor `previous_attributes` contains personal values. Afterwards the ID returns 404, except in lists with `sort=updated_at`.",
 			Conditional: true,
 			Scopes:      []string{"write:customers"},
 			PathParams: []Param{
@@ -188,6 +249,7 @@ var Resources = []Resource{
 			Description: "Returns a page of leads, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change first and skips none. `q` searches the name, email address and company. `expand=customer` adds each customer and also requires `read:customers`.",
 			CSV:         true,
 			List:        true,
+			Item:        "Lead",
 			Scopes:      []string{"read:leads"},
 			Columns:     []string{"id", "status", "source", "first_name", "last_name", "email", "phone", "company", "event_type", "event_local_date", "guest_count", "budget", "lost_reason", "service_id", "unit_id", "package_id", "customer_id", "converted_booking_id", "converted_at", "created_at", "updated_at"},
 			QueryParams: []Param{
@@ -310,6 +372,7 @@ var Resources = []Resource{
 			Description: "Returns a page of quotes, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change first and skips none. `expand=customer` adds each customer and also requires `read:customers`; `expand=lead` adds each lead and requires `read:leads`.",
 			CSV:         true,
 			List:        true,
+			Item:        "Quote",
 			Scopes:      []string{"read:quotes"},
 			Columns:     []string{"id", "number", "status", "event_local_date", "event_start_time", "event_end_time", "guest_count", "tax_behavior", "subtotal_amount", "discount_amount", "discount_amount_total", "tax_amount", "total_amount", "deposit_amount", "booking_status", "decline_reason", "customer_id", "lead_id", "service_id", "unit_id", "package_id", "expires_at", "booking_id", "sent_at", "accepted_at", "declined_at", "cancelled_at", "created_at", "updated_at"},
 			QueryParams: []Param{
@@ -320,7 +383,7 @@ var Resources = []Resource{
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
 				{Name: "updated_after", Type: "string", Description: "Returns only rows updated at or after this time, RFC 3339."},
 				{Name: "updated_before", Type: "string", Description: "Returns only rows updated before this time, RFC 3339."},
-				{Name: "status", Type: "string", Array: true, Values: []string{"draft", "sent", "accepted", "declined", "expired", "cancelled"}, Description: "Returns only quotes with one of these statuses, separated by commas. At most 10."},
+				{Name: "status", Type: "string", Array: true, Values: []string{"draft", "sent", "accepted", "declined", "expired", "cancelled", "canceled"}, Description: "Returns only quotes with one of these statuses, separated by commas. At most 10."},
 				{Name: "number", Type: "string", Description: "Returns only the row with this number. Not case-sensitive."},
 				{Name: "customer_id", Type: "string", Description: "Returns only rows for this customer, `cu_…`."},
 				{Name: "lead_id", Type: "string", Description: "Returns only rows for this lead, `ld_…`."},
@@ -473,6 +536,7 @@ var Resources = []Resource{
 			Description: "Returns a page of invoices, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change first and skips none. `expand=customer` adds each customer and also requires `read:customers`.",
 			CSV:         true,
 			List:        true,
+			Item:        "Invoice",
 			Scopes:      []string{"read:invoices"},
 			Columns:     []string{"id", "number", "status", "kind", "booking_status", "tax_behavior", "subtotal_amount", "discount_amount", "discount_amount_total", "tax_amount", "total_amount", "amount_paid", "amount_refunded", "amount_credited", "amount_due", "disputed", "overdue", "customer_id", "lead_id", "quote_id", "booking_id", "due_at", "opened_at", "paid_at", "voided_at", "created_at", "updated_at"},
 			QueryParams: []Param{
@@ -653,6 +717,7 @@ var Resources = []Resource{
 			Summary:     "List credit notes",
 			Description: "Returns a page of credit notes, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change first and skips none.",
 			List:        true,
+			Item:        "CreditNote",
 			Scopes:      []string{"read:invoices"},
 			Columns:     []string{"id", "number", "status", "reason", "tax_behavior", "subtotal_amount", "discount_amount", "tax_amount", "total_amount", "refund", "refund_amount", "invoice_id", "customer_id", "booking_id", "refund_id", "created_at", "updated_at"},
 			QueryParams: []Param{
@@ -694,6 +759,7 @@ var Resources = []Resource{
 			Summary:     "List payment intents",
 			Description: "Returns a page of payment intents, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change first and skips none.",
 			List:        true,
+			Item:        "PaymentIntent",
 			Scopes:      []string{"payments:read"},
 			Columns:     []string{"id", "status", "amount", "currency", "amount_received", "amount_capturable", "amount_refunded", "booking_status", "capture_method", "receipt_email", "disputed", "booking_id", "invoice_id", "customer_id", "succeeded_at", "canceled_at", "created_at", "updated_at"},
 			QueryParams: []Param{
@@ -766,6 +832,7 @@ var Resources = []Resource{
 			Summary:     "List refunds",
 			Description: "Returns a page of refunds, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change first and skips none.",
 			List:        true,
+			Item:        "Refund",
 			Scopes:      []string{"payments:read"},
 			Columns:     []string{"id", "status", "amount", "currency", "reason", "booking_id", "payment_intent_id", "credit_note_id", "created_at", "updated_at"},
 			QueryParams: []Param{
@@ -812,6 +879,7 @@ var Resources = []Resource{
 			Summary:     "List services",
 			Description: "Returns a page of the operator's services, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change first and skips none.",
 			List:        true,
+			Item:        "Service",
 			Scopes:      []string{"read:services"},
 			Columns:     []string{"id", "name", "duration_minutes", "slot_step_minutes", "buffer_before_minutes", "buffer_after_minutes", "active", "created_at", "updated_at"},
 			QueryParams: []Param{
@@ -882,6 +950,7 @@ var Resources = []Resource{
 			Summary:     "List units",
 			Description: "Returns a page of the units that can be booked, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change first and skips none.",
 			List:        true,
+			Item:        "Unit",
 			Scopes:      []string{"read:units"},
 			Columns:     []string{"id", "status", "name", "capacity", "booking_mode", "created_at", "updated_at"},
 			QueryParams: []Param{
@@ -948,6 +1017,7 @@ var Resources = []Resource{
 			Summary:     "List packages",
 			Description: "Returns a page of packages, including hidden ones, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change first and skips none.",
 			List:        true,
+			Item:        "Package",
 			Scopes:      []string{"read:services"},
 			Columns:     []string{"id", "name", "base_price", "pricing", "deposit_type", "deposit_value", "duration_minutes", "visible", "active", "service_id", "created_at", "updated_at"},
 			QueryParams: []Param{
@@ -1024,6 +1094,7 @@ var Resources = []Resource{
 			Summary:     "List holiday rules",
 			Description: "Returns a page of holiday rules, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change first and skips none.",
 			List:        true,
+			Item:        "HolidayRule",
 			Scopes:      []string{"read:services"},
 			Columns:     []string{"id", "name", "date_from", "date_to", "recurrence", "multiplier_bps", "applies_to", "priority", "stackable", "active", "created_at", "updated_at"},
 			QueryParams: []Param{
@@ -1097,6 +1168,7 @@ var Resources = []Resource{
 			Summary:     "List closures",
 			Description: "Returns a page of closures, newest first, without their `conflicting_booking_ids`. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change first and skips none. A deleted closure disappears from the list.",
 			List:        true,
+			Item:        "Closure",
 			Scopes:      []string{"read:units"},
 			Columns:     []string{"id", "name", "date_from", "date_to", "starts_at", "ends_at", "created_at", "updated_at"},
 			QueryParams: []Param{
@@ -1172,6 +1244,7 @@ var Resources = []Resource{
 			Summary:     "List availability by day",
 			Description: "Returns each day of a range of at most 62 days, with its units and their slots. You can book every slot with the status `available`; `price_from` is the lowest price on that day. A response is limited to 20,000 slots, 20,000 unit days, 8 MiB and 100,000 bookings. If the range exceeds a limit, the response is 422 on `to`: request fewer days or a single unit.",
 			List:        true,
+			Item:        "AvailabilityDay",
 			Scopes:      []string{"read:services"},
 			Columns:     []string{"date", "status", "price_from"},
 			QueryParams: []Param{
@@ -1197,20 +1270,21 @@ var Resources = []Resource{
 		{
 			Name: "list", Kind: Page, Method: "GET", Path: "/bookings",
 			Summary:     "List bookings",
-			Description: "Returns a page of bookings, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change first and skips none. `expand=customer` adds each customer and also requires `read:customers`.",
+			Description: "Returns a page of bookings, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change first and skips none. For a schedule, use `sort=starts_at` with `starts_after` and `starts_before`. `expand=customer` adds each customer and also requires `read:customers`.",
 			CSV:         true,
 			List:        true,
+			Item:        "Booking",
 			Scopes:      []string{"read:bookings"},
 			Columns:     []string{"id", "number", "status", "payment_status", "event_type", "event_local_date", "event_local_end_date", "event_start_time", "event_end_time", "guest_count", "exclusive", "total_amount", "deposit_amount", "amount_paid", "amount_refunded", "amount_due", "disputed", "customer_id", "lead_id", "quote_id", "service_id", "unit_id", "package_id", "starts_at", "ends_at", "hold_expires_at", "confirmed_at", "cancelled_at", "completed_at", "created_at", "updated_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
 				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
-				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at"}, Description: "Order of the rows."},
+				{Name: "sort", Type: "string", Values: []string{"created_at", "updated_at", "starts_at"}, Description: "Order of the rows."},
 				{Name: "created_after", Type: "string", Description: "Returns only rows created at or after this time, RFC 3339."},
 				{Name: "created_before", Type: "string", Description: "Returns only rows created before this time, RFC 3339."},
 				{Name: "updated_after", Type: "string", Description: "Returns only rows updated at or after this time, RFC 3339."},
 				{Name: "updated_before", Type: "string", Description: "Returns only rows updated before this time, RFC 3339."},
-				{Name: "status", Type: "string", Array: true, Values: []string{"pending", "confirmed", "expired", "cancelled", "completed", "no_show"}, Description: "Returns only bookings with one of these statuses, separated by commas. At most 10."},
+				{Name: "status", Type: "string", Array: true, Values: []string{"pending", "confirmed", "expired", "cancelled", "canceled", "completed", "no_show"}, Description: "Returns only bookings with one of these statuses, separated by commas. At most 10."},
 				{Name: "payment_status", Type: "string", Array: true, Values: []string{"unpaid", "deposit_paid", "partially_paid", "paid", "overpaid", "partially_refunded", "refunded"}, Description: "Returns only bookings with one of these payment statuses, separated by commas. At most 10."},
 				{Name: "number", Type: "string", Description: "Returns only the row with this number. Not case-sensitive."},
 				{Name: "customer_id", Type: "string", Description: "Returns only rows for this customer, `cu_…`."},
@@ -1220,6 +1294,8 @@ var Resources = []Resource{
 				{Name: "event_type", Type: "string", Description: "Returns only bookings with exactly this event_type, at most 100 characters."},
 				{Name: "event_date_from", Type: "string", Description: "Returns only bookings on or after this local day. A booking that spans several days matches on each of them. A booking that ends at midnight does not include the day that starts then."},
 				{Name: "event_date_to", Type: "string", Description: "Returns only bookings on or before this local day."},
+				{Name: "starts_after", Type: "string", Description: "Returns only bookings that start at or after this time, RFC 3339. A booking without times starts when its day starts."},
+				{Name: "starts_before", Type: "string", Description: "Returns only bookings that start before this time, RFC 3339."},
 				{Name: "metadata", Type: "string", Map: true, Description: "Returns only rows that have exactly these pairs, such as `metadata[order]=17`. At most 10 pairs."},
 				{Name: "expand", Type: "string", Array: true, Values: []string{"customer"}, Description: "Related resources to add to each row, separated by commas. Each requires its own read scope."},
 			},
@@ -1307,6 +1383,7 @@ var Resources = []Resource{
 			Summary:     "List the payments of a booking",
 			Description: "Returns a page of the payments for a booking, newest first: card payments through the payment gateway, and payments recorded on its invoices. The booking's `amount_paid` and `amount_refunded` are the sums of the payments that are in the booking's currency and not reversed.",
 			List:        true,
+			Item:        "BookingPayment",
 			Scopes:      []string{"read:bookings"},
 			Columns:     []string{"id", "source", "amount", "amount_refunded", "disputed", "invoice_id", "paid_at", "reversed_at", "created_at"},
 			PathParams: []Param{
@@ -1334,6 +1411,7 @@ var Resources = []Resource{
 			Summary:     "List calendar feeds",
 			Description: "Returns a page of calendar feeds without their URLs, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change first and skips none.",
 			List:        true,
+			Item:        "CalendarFeed",
 			Scopes:      []string{"read:bookings"},
 			Columns:     []string{"id", "name", "include_details", "created_by", "unit_id", "created_at", "updated_at"},
 			QueryParams: []Param{
@@ -1422,6 +1500,7 @@ var Resources = []Resource{
 			Summary:     "List webhook endpoints",
 			Description: "Returns a page of webhook endpoints, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change first and skips none.",
 			List:        true,
+			Item:        "WebhookEndpoint",
 			Scopes:      []string{"read:webhooks"},
 			Columns:     []string{"id", "status", "disabled_reason", "url", "max_in_flight", "max_per_second", "consecutive_failures", "warning", "created_by", "created_at", "updated_at"},
 			QueryParams: []Param{
@@ -1455,6 +1534,7 @@ var Resources = []Resource{
 			Summary:     "List event types",
 			Description: "Returns all event types with the scope that each requires.",
 			List:        true,
+			Item:        "EventTypeInfo",
 			Scopes:      []string{"read:webhooks"},
 			Columns:     []string{"type", "required_scope"},
 		},
@@ -1530,6 +1610,7 @@ var Resources = []Resource{
 			Summary:     "List deliveries",
 			Description: "Returns a page of the deliveries of an endpoint with their attempts. Requires the read scope of `event_type`. Without that filter, requires the read scopes of all types that the endpoint subscribes to. Deliveries of other types, from a replay or an earlier subscription, appear if the credential has their scope.",
 			List:        true,
+			Item:        "Delivery",
 			Scopes:      []string{"read:webhooks"},
 			Columns:     []string{"id", "status", "failure_reason", "event_type", "endpoint_id", "event_id", "next_attempt_at", "created_at", "updated_at"},
 			PathParams: []Param{
@@ -1564,6 +1645,7 @@ var Resources = []Resource{
 			Summary:     "List events",
 			Description: "Returns a page of the events of the last 30 days. Reading a type requires the read scope of its resource. Filter the list with `type` or `object_id`, or use a credential that has all read scopes.",
 			List:        true,
+			Item:        "WebhookEvent",
 			Scopes:      []string{"read:webhooks"},
 			Columns:     []string{"id", "type", "resource_version", "created_at"},
 			QueryParams: []Param{
@@ -1583,6 +1665,7 @@ var Resources = []Resource{
 			Summary:     "Stream events",
 			Description: "Streams events as they happen, as server-sent events with `id`, `event` (the type) and `data` (the event). A stream starts now, or after the event in `Last-Event-ID`. It ends after several minutes: reconnect with that header. Reading a type requires the read scope of its resource. Filter the stream with `type`, or use a credential that has all read scopes. A tenant can have at most 100 open streams, and a credential at most 10; one more returns 429.",
 			List:        true,
+			Item:        "WebhookEvent",
 			Scopes:      []string{"read:webhooks"},
 			QueryParams: []Param{
 				{Name: "type", Type: "string", Array: true, Values: []string{"booking.created", "booking.updated", "booking.cancelled", "customer.created", "customer.updated", "lead.created", "lead.updated", "quote.created", "quote.accepted", "invoice.created", "invoice.paid", "payment.succeeded", "payment.failed"}, Description: "Returns only events of these types, separated by commas. At most 13."},
@@ -1633,6 +1716,7 @@ var Resources = []Resource{
 			Summary:     "List request logs",
 			Description: "Returns a page of the logged requests of the last 7 days in the mode of the credential, newest first. The log contains every write, every response of 400 or more, and a sample of the successful reads. Of the responses 401 and 429, it contains a few per second.",
 			List:        true,
+			Item:        "RequestLog",
 			Scopes:      []string{"read:webhooks"},
 			Columns:     []string{"id", "status", "method", "route", "path", "code", "param", "credential_type", "duration_ms", "client_network", "user_agent", "sdk_version", "idempotency_key_hash", "replayed", "credential_id", "object_id", "created_at"},
 			QueryParams: []Param{

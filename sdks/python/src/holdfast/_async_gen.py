@@ -105,7 +105,8 @@ class AsyncCustomers:
         """List customers.
 
         Returns a page of customers, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest
-        change first and skips none. Search with `email`, `phone` and `q`.
+        change first and skips none, and includes erased customers, which have `erased_at`. Search with `email`,
+        `phone` and `q`.
 
         Args:
             limit: Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows
@@ -254,7 +255,9 @@ class AsyncCustomers:
 
         Permanently erases the personal data of a customer, including in events and in stored responses for
         Idempotency-Keys. Fields marked `x-personal` become null, or empty if null is not allowed. A retry with an
-        earlier key returns the erased response. Bookings keep the customer's ID and their amounts.
+        earlier key returns the erased response. Bookings keep the customer's ID and their amounts. The event
+        `customer.updated` reports the erasure: `erased_at` is set, and neither `object` nor `previous_attributes`
+        contains personal values. Afterwards the ID returns 404, except in lists with `sort=updated_at`.
 
         Args:
             id: ID of the customer, `cu_…`.

@@ -110,6 +110,68 @@ class CredentialRateLimit(TypedDict):
     """
 
 
+class PostalAddressInput(TypedDict):
+    """
+    A postal address.
+    """
+
+    line1: NotRequired[str | None]
+    """
+    Street and number, at most 200 characters, or null.
+    """
+    line2: NotRequired[str | None]
+    """
+    Further line, such as an apartment, at most 200 characters, or null.
+    """
+    city: NotRequired[str | None]
+    """
+    City, at most 100 characters, or null.
+    """
+    state: NotRequired[str | None]
+    """
+    State, province or region, at most 100 characters, or null.
+    """
+    postal_code: NotRequired[str | None]
+    """
+    Postal code, at most 20 characters, or null.
+    """
+    country: NotRequired[str | None]
+    """
+    ISO 3166-1 alpha-2 code, two capital letters, or null.
+    """
+
+
+class PostalAddress(TypedDict):
+    """
+    A postal address.
+    """
+
+    line1: str | None
+    """
+    Street and number, or null.
+    """
+    line2: str | None
+    """
+    Further line, or null.
+    """
+    city: str | None
+    """
+    City, or null.
+    """
+    state: str | None
+    """
+    State, province or region, or null.
+    """
+    postal_code: str | None
+    """
+    Postal code, or null.
+    """
+    country: str | None
+    """
+    ISO 3166-1 alpha-2 code, or null.
+    """
+
+
 class CustomerCreate(TypedDict):
     """
     A customer to create. An email address or a phone number is required.
@@ -134,6 +196,22 @@ class CustomerCreate(TypedDict):
     company: NotRequired[str | None]
     """
     Company, at most 200 characters, or null.
+    """
+    tax_id: NotRequired[str | None]
+    """
+    Tax number of a business, such as a VAT ID, at most 50 characters, or null.
+    """
+    billing_address: NotRequired[PostalAddressInput | None]
+    """
+    Postal address on documents, or null.
+    """
+    country: NotRequired[str | None]
+    """
+    ISO 3166-1 alpha-2 code of the customer's country, two capital letters, or null.
+    """
+    locale: NotRequired[str | None]
+    """
+    Language of the customer's documents as a BCP 47 tag such as `de` or `fr-CA`, or null. Documents are printed in English, German and French.
     """
     metadata: NotRequired[Metadata]
     """
@@ -165,6 +243,22 @@ class CustomerUpdate(TypedDict):
     company: NotRequired[str | None]
     """
     Company, at most 200 characters, or null.
+    """
+    tax_id: NotRequired[str | None]
+    """
+    Tax number of a business, such as a VAT ID, at most 50 characters, or null.
+    """
+    billing_address: NotRequired[PostalAddressInput | None]
+    """
+    Postal address on documents, or null. It replaces the existing one.
+    """
+    country: NotRequired[str | None]
+    """
+    ISO 3166-1 alpha-2 code of the customer's country, two capital letters, or null.
+    """
+    locale: NotRequired[str | None]
+    """
+    Language of the customer's documents as a BCP 47 tag such as `de` or `fr-CA`, or null. Documents are printed in English, German and French.
     """
     metadata: NotRequired[Metadata]
     """
@@ -209,6 +303,22 @@ class Customer(TypedDict):
     """
     Company, or null.
     """
+    tax_id: str | None
+    """
+    Tax number, or null.
+    """
+    billing_address: PostalAddress | None
+    """
+    Postal address on documents, or null.
+    """
+    country: str | None
+    """
+    ISO 3166-1 alpha-2 code of the country, or null.
+    """
+    locale: str | None
+    """
+    Language of documents as a BCP 47 tag, or null.
+    """
     metadata: MetadataRead
     """
     Your own key-value pairs, as you sent them.
@@ -228,6 +338,10 @@ class Customer(TypedDict):
     updated_at: str
     """
     Time of the last visible change, in UTC.
+    """
+    erased_at: str | None
+    """
+    Time at which the personal data was erased, or null. An erased customer is only in lists with `sort=updated_at` and in the event `customer.updated`; its other fields are null or empty.
     """
 
 
@@ -1415,6 +1529,18 @@ class Billing(TypedDict):
     address: str | None
     """
     Address of the customer, or null.
+    """
+    tax_id: str | None
+    """
+    Tax number of the customer, or null.
+    """
+    country: str | None
+    """
+    ISO 3166-1 alpha-2 code of the customer's country, or null.
+    """
+    locale: str | None
+    """
+    Language of the document as a BCP 47 tag, or null.
     """
 
 

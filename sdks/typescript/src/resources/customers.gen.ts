@@ -15,7 +15,7 @@ export class CustomersResource extends Resource {
    * List customers.
    *
    * Returns a page of customers, newest first. To keep a copy in sync, use `sort=updated_at`: it lists the oldest change
-   * first and skips none. Search with `email`, `phone` and `q`.
+   * first and skips none, and includes erased customers, which have `erased_at`. Search with `email`, `phone` and `q`.
    *
    * Iterate over the result to get the rows of all pages.
    *
@@ -78,7 +78,9 @@ export class CustomersResource extends Resource {
    *
    * Permanently erases the personal data of a customer, including in events and in stored responses for Idempotency-Keys.
    * Fields marked `x-personal` become null, or empty if null is not allowed. A retry with an earlier key returns the erased
-   * response. Bookings keep the customer's ID and their amounts.
+   * response. Bookings keep the customer's ID and their amounts. The event `customer.updated` reports the erasure:
+   * `erased_at` is set, and neither `object` nor `previous_attributes` contains personal values. Afterwards the ID returns
+   * 404, except in lists with `sort=updated_at`.
    *
    * Scope: `write:customers`.
    */

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/gin-gonic/gin"
+	"github.com/oapi-codegen/nullable"
 
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
@@ -76,5 +77,21 @@ func fromCustomer(b api.CustomerUpdate) domain.CustomerPatch {
 	return domain.CustomerPatch{
 		FirstName: patch.FromPointer(b.FirstName), LastName: patch.FromNullable(b.LastName), Email: patch.FromNullable(b.Email),
 		Phone: patch.FromNullable(b.Phone), Company: patch.FromNullable(b.Company), Metadata: patch.FromNullable(b.Metadata),
+		TaxID: patch.FromNullable(b.TaxId), Country: patch.FromNullable(b.Country), Locale: patch.FromNullable(b.Locale),
+		BillingAddress: fromAddress(b.BillingAddress),
 	}
+}
+
+func fromAddress(n nullable.Nullable[api.PostalAddressInput]) patch.Field[domain.Address] {
+	f := patch.FromNullable(n)
+	a := f.Pointer()
+	if a == nil && f.Given() {
+		return patch.Null[domain.Address]()
+	} else if a == nil {
+		return patch.Field[domain.Address]{}
+	}
+	text := func(n nullable.Nullable[string]) *string { return patch.FromNullable(n).Pointer() }
+	return patch.Value(domain.Address{
+		Line1: text(a.Line1), Line2: text(a.Line2), City: text(a.City), State: text(a.State), PostalCode: text(a.PostalCode), Country: text(a.Country),
+	})
 }

@@ -161,8 +161,9 @@ type customer struct {
 	Metadata  json.RawMessage
 	Mode      string
 	Version   int64
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
+	CreatedAt time.Time  `json:"created_at"`
+	UpdatedAt time.Time  `json:"updated_at"`
+	ErasedAt  *time.Time `json:"erased_at"`
 }
 
 func (a response) customer() customer { return decode[customer](a) }

@@ -136,6 +136,33 @@ func (w *world) invoiceTypes(ctx context.Context, id string) string {
 	return strings.Join(out, " ")
 }
 
+// TestBillingOfAnInvoice checks that an invoice keeps the details of its customer as they were when it was opened, also after the
+// customer was changed or erased. An address of its own replaces that of the customer.
+func TestBillingOfAnInvoice(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	c := w.create(ctx, `"tax_id":"DE 1","billing_address":{"line1":"Pier 4","city":"Berlin","postal_code":"10115","country":"DE"},"country":"AT","locale":"de-AT"`)
+	open := func(fields string) string {
+		t.Helper()
+		v := w.do(ctx, "POST", "/invoices", `{"customer_id":`+str(c.ID)+fields+`,"line_items":[`+line(1)+`]}`).is(201).invoice()
+		w.act(ctx, v, "open").is(200)
+		return v.ID
+	}
+	first, second := open(""), open(`,"billing_address":"1 Main St"`)
+	w.do(ctx, "PATCH", "/customers/"+c.ID, `{"tax_id":"DE 2","billing_address":null,"country":null,"locale":null}`).is(200)
+	third := open("")
+	w.do(ctx, "DELETE", "/customers/"+c.ID, "").is(204)
+	for id, want := range map[string]string{
+		first:  `"address":"Pier 4\n10115 Berlin\nDeutschland","tax_id":"DE 1","country":"AT","locale":"de-AT"`,
+		second: `"address":"1 Main St","tax_id":"DE 1","country":"AT","locale":"de-AT"`,
+		third:  `"address":null,"tax_id":"DE 2","country":null,"locale":null`,
+	} {
+		if got := w.do(ctx, "GET", "/invoices/"+id, "").is(200); !strings.Contains(string(got.Body), want) {
+			t.Errorf("%s lacks %s", got.Body, want)
+		}
+	}
+}
+
 func TestInvoiceLife(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -93,7 +93,7 @@ func TestEraseAmidAConversion(t *testing.T) {
 		t.Errorf("got %+v", l)
 	}
 	w.forgotten()
-	if got := w.kinds(); got != "customer.created customer.erased lead.created lead.erased lead.updated" {
+	if got := w.kinds(); got != "customer.created customer.erased customer.updated lead.created lead.erased lead.updated" {
 		t.Errorf("events: %s", got)
 	}
 }

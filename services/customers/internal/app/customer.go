@@ -95,7 +95,7 @@ func (a *Customers) Erase(ctx context.Context, tx pg.Tx, id domain.CustomerID, m
 	if err := match.Check(current.Version); err != nil {
 		return err
 	}
-	version, err := store.EraseCustomer(ctx, tx, id)
+	erased, err := store.EraseCustomer(ctx, tx, id)
 	if err != nil {
 		return err
 	}
@@ -108,11 +108,31 @@ func (a *Customers) Erase(ctx context.Context, tx pg.Tx, id domain.CustomerID, m
 	if err := a.eraseOwned(ctx, tx, id); err != nil {
 		return err
 	}
-	body, err := contract.Encode(view.ErasedCustomer(id))
+	return a.emitErased(ctx, tx, current, erased)
+}
+
+// emitErased emits the internal event, by which projections erase their copies, and then the public one. The reverse order would make
+// projections ignore the erasure, because both have its version. The public event names the cleared fields and contains none of their
+// values.
+func (a *Customers) emitErased(ctx context.Context, tx pg.Tx, current, erased domain.Customer) error {
+	body, err := contract.Encode(view.ErasedCustomer(erased.ID))
 	if err != nil {
 		return err
 	}
-	return outbox.Emit(ctx, tx, a.Wake, customerErased(id, version, body))
+	if err := outbox.Emit(ctx, tx, a.Wake, customerErased(erased.ID, erased.Version, body)); err != nil {
+		return err
+	}
+	previous, err := outbox.Previous(ctx, view.Customer, current, erased)
+	if err != nil {
+		return err
+	}
+	if body, err = outbox.Body(ctx, view.Customer, erased); err != nil {
+		return err
+	}
+	if body, previous, err = a.Contract.EraseChange("customer", body, previous); err != nil {
+		return err
+	}
+	return outbox.Emit(ctx, tx, a.Wake, customerUpdated(erased, body, previous))
 }
 
 // The limits of one run of a Reindexer. After an update, the service rewrites the search terms of millions of rows while it serves

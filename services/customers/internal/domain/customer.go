@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/text/language"
+
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/patch"
@@ -27,16 +29,24 @@ type Customer struct {
 	Email     string // "": unknown. The previous version reads the column as text that is never null
 	Phone     *string
 	Company   *string
-	Metadata  json.RawMessage // compact JSON in the order sent, an object or an array of strings; nil when empty
-	Version   int64
-	CreatedAt time.Time
-	UpdatedAt time.Time
+	TaxID     *string
+	// BillingAddress is the postal address that documents show.
+	BillingAddress *Address
+	Country        *string         // ISO 3166-1 alpha-2
+	Locale         *string         // BCP 47, as sent
+	Metadata       json.RawMessage // compact JSON in the order sent, an object or an array of strings; nil when empty
+	Version        int64
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	ErasedAt       *time.Time // set: a tombstone without personal data
 }
 
 // CustomerPatch holds the fields of a create or an update. An absent field stays unchanged.
 type CustomerPatch struct {
 	FirstName                       patch.Field[string] // never null
 	LastName, Email, Phone, Company patch.Field[string]
+	TaxID, Country, Locale          patch.Field[string]
+	BillingAddress                  patch.Field[Address]
 	Metadata                        patch.Field[json.RawMessage]
 }
 
@@ -67,11 +77,66 @@ func (c Customer) Apply(p CustomerPatch) (Customer, error) {
 	}
 	p.Phone.SetNullable(&c.Phone)
 	p.Company.SetNullable(&c.Company)
+	p.TaxID.SetNullable(&c.TaxID)
+	p.BillingAddress.SetNullable(&c.BillingAddress)
+	p.Country.SetNullable(&c.Country)
+	p.Locale.SetNullable(&c.Locale)
 	patch.SetMetadata(p.Metadata, &c.Metadata)
+	if err := p.check(); err != nil {
+		return Customer{}, err
+	}
 	if c.Email == "" && !hasText(c.Phone) {
 		return Customer{}, errNoContact
 	}
 	return c, nil
+}
+
+// check returns the errors on codes that have the right form but do not exist.
+func (p CustomerPatch) check() error {
+	var failed []apperr.FieldError
+	known := func(field string, code *string) {
+		if code != nil && !isCountry(*code) {
+			failed = append(failed, apperr.FieldError{Field: field, Message: "Must be an ISO 3166-1 country code, two capital letters such as US."})
+		}
+	}
+	if a := p.BillingAddress.Pointer(); a != nil {
+		known("billing_address.country", a.Country)
+	}
+	known("country", p.Country.Pointer())
+	if text := p.Locale.Pointer(); text != nil {
+		if _, err := language.Parse(*text); err != nil {
+			failed = append(failed, apperr.FieldError{Field: "locale", Message: "Must be a BCP 47 language tag such as en, de or fr-CA."})
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return apperr.Fields(failed)
+}
+
+// Reader returns the language of the customer's documents, or the undefined one.
+func (c Customer) Reader() language.Tag { return language.Make(deref(c.Locale)) }
+
+// PrintedAddress returns the postal address as documents show it, or nil if there is none.
+func (c Customer) PrintedAddress() *string {
+	if c.BillingAddress == nil {
+		return nil
+	}
+	text := c.BillingAddress.Print(c.Reader())
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// Billing returns the customer as the recipient of a document. An address of the document's own replaces that of the customer.
+func (c Customer) Billing(address *string) *Billing {
+	if address == nil {
+		address = c.PrintedAddress()
+	}
+	return &Billing{
+		Name: c.Name(), Company: c.Company, Email: c.EmailOrNil(), Address: address, TaxID: c.TaxID, Country: c.Country, Locale: c.Locale,
+	}
 }
 
 // EmailOrNil returns the e-mail address, or nil if it is unknown.

@@ -65,6 +65,9 @@ type Billing struct {
 	Company *string `json:"company"`
 	Email   *string `json:"email"`
 	Address *string `json:"address"`
+	TaxID   *string `json:"tax_id"`
+	Country *string `json:"country"`
+	Locale  *string `json:"locale"`
 }
 
 // Place is where and when a caller works: the operator's currency and time zone, and the caller's clock.
@@ -137,7 +140,7 @@ func (v Invoice) Opened(customer *Customer, at Place) (Invoice, error) {
 	if v.Status == InvoicePaid {
 		v.PaidAt = &at.Now
 	}
-	v.Billing = &Billing{Name: customer.Name(), Company: customer.Company, Email: customer.EmailOrNil(), Address: v.BillingAddress}
+	v.Billing = customer.Billing(v.BillingAddress)
 	return v.At(at), nil
 }
 

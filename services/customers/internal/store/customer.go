@@ -21,7 +21,7 @@ import (
 func customerRow(c domain.Customer) pg.Args {
 	return pg.Args{
 		"id": c.ID, "first_name": c.FirstName, "last_name": c.LastName, "email": c.Email, "phone": c.Phone, "company": c.Company,
-		"metadata": pg.JSONText(c.Metadata),
+		"tax_id": c.TaxID, "billing_address": c.BillingAddress, "country": c.Country, "locale": c.Locale, "metadata": pg.JSONText(c.Metadata),
 	}
 }
 
@@ -35,10 +35,10 @@ func customerArgs(c domain.Customer) pg.Args {
 // customerChanged is the end of an update statement.
 const customerChanged = `, version = c.version + 1, search_version = c.version + 1, updated_at = clock_timestamp()
 	where c.tenant_id = @tenant and c.livemode = @live and c.id = @id
-	returning c.version, c.created_at, c.updated_at`
+	returning c.version, c.created_at, c.updated_at, c.erased_at`
 
 var (
-	customerColumns = customerRow(domain.Customer{}).Columns().Of("c") + `, c.version, c.created_at, c.updated_at`
+	customerColumns = customerRow(domain.Customer{}).Columns().Of("c") + `, c.version, c.created_at, c.updated_at, c.erased_at`
 	customerWrites  = customerArgs(domain.Customer{}).Columns()
 
 	oneCustomer = `select ` + customerColumns + ` from customers c
@@ -48,7 +48,7 @@ var (
 		with stamp as materialized (select clock_timestamp() as at)
 		insert into customers as c (tenant_id, livemode, ` + customerWrites.Names() + `, search_version, created_at, updated_at)
 		select @tenant, @live, ` + customerWrites.Values() + `, 1, at, at from stamp
-		returning c.version, c.created_at, c.updated_at`
+		returning c.version, c.created_at, c.updated_at, c.erased_at`
 
 	updateCustomer = `update customers c set ` + customerWrites.Set() + customerChanged
 	eraseCustomer  = `update customers c set ` + customerWrites.Set() + `, erased_at = clock_timestamp()` + customerChanged
@@ -97,7 +97,7 @@ func CustomersByPhone(ctx context.Context, q pg.Q, phone string, limit int) ([]d
 	if domain.PhoneTerm(phone) == nil {
 		return nil, nil
 	}
-	w := where(CustomerFilter{})
+	w := where(CustomerFilter{}, false)
 	for _, c := range phoneConditions(&phone) {
 		ids := make([]string, len(c.IDs))
 		for i, part := range c.IDs { // the limit of each part bounds what is read of its index
@@ -127,14 +127,13 @@ func UpdateCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) (domain.Cu
 	return stamped(ctx, tx, b, c)
 }
 
-// EraseCustomer clears every column that a client can set, for a customer that the transaction has locked. It returns the version
-// of the erasure. The row stays.
-func EraseCustomer(ctx context.Context, tx pg.Tx, id domain.CustomerID) (int64, error) {
+// EraseCustomer clears every column that a client can set, for a customer that the transaction has locked. It returns the rest of the
+// customer. The row stays.
+func EraseCustomer(ctx context.Context, tx pg.Tx, id domain.CustomerID) (domain.Customer, error) {
 	b := &pgx.Batch{}
 	b.Queue(eraseCustomer, customerArgs(domain.Customer{ID: id}))
 	dropIndexes(b, id)
-	c, err := stamped(ctx, tx, b, domain.Customer{ID: id})
-	return c.Version, err
+	return stamped(ctx, tx, b, domain.Customer{ID: id})
 }
 
 func queueIndexes(b *pgx.Batch, c domain.Customer) {
@@ -150,7 +149,7 @@ func dropIndexes(b *pgx.Batch, id domain.CustomerID) {
 // stamped sends a batch in one round trip. Its first statement returns version and times.
 func stamped(ctx context.Context, tx pg.Tx, b *pgx.Batch, c domain.Customer) (domain.Customer, error) {
 	res := tx.SendBatch(ctx, b)
-	err := res.QueryRow().Scan(&c.Version, &c.CreatedAt, &c.UpdatedAt)
+	err := res.QueryRow().Scan(&c.Version, &c.CreatedAt, &c.UpdatedAt, &c.ErasedAt)
 	if err = errors.Join(err, res.Close()); err != nil {
 		return domain.Customer{}, fmt.Errorf("write customer: %w", err)
 	}
@@ -165,13 +164,13 @@ type CustomerFilter struct {
 	Metadata map[string]string // exact pairs
 }
 
-// Customers reads one page.
+// Customers reads one page. Sorted by update, it includes erased customers, so that copies learn of erasures.
 func Customers(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request) (page.Rows[domain.Customer], error) {
 	return page.Search(ctx, q, r, page.List[domain.Customer]{
 		Alias: "c",
 		Scan:  pgx.RowToStructByName[domain.Customer],
 		Statement: func(r page.Request, narrow func(*page.Where)) (string, []any) {
-			w := where(f)
+			w := where(f, r.Updated)
 			narrow(w)
 			tail, args := w.Page(r, "c")
 			return `select ` + customerColumns + ` from customers c ` + tail, args
@@ -181,10 +180,13 @@ func Customers(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request) (p
 	})
 }
 
-// where returns the conditions on a customer's own row.
-func where(f CustomerFilter) *page.Where {
+// where returns the conditions on a customer's own row. erased includes the erased ones.
+func where(f CustomerFilter, erased bool) *page.Where {
 	w := &page.Where{}
-	w.Add(`c.tenant_id = @tenant and c.livemode = @live and c.erased_at is null`)
+	w.Add(`c.tenant_id = @tenant and c.livemode = @live`)
+	if !erased {
+		w.Add(`c.erased_at is null`)
+	}
 	if f.Email != nil {
 		w.Add(`c.email_lower = nullif(?, '')`, domain.Fold(*f.Email)) // no customer has an empty address
 	}

@@ -104,9 +104,11 @@ func TestErasedCustomerIsGone(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS).App, pgtest.Ctx(t, caller.Test)
 	c := insert(t, db, ctx, ann())
-	version := tx(t, db, ctx, func(ctx context.Context, tx pg.Tx) (int64, error) { return store.EraseCustomer(ctx, tx, c.ID) })
-	if version != 2 {
-		t.Errorf("version %d", version)
+	erased := tx(t, db, ctx, func(ctx context.Context, tx pg.Tx) (domain.Customer, error) {
+		return store.EraseCustomer(ctx, tx, c.ID)
+	})
+	if erased.Version != 2 || erased.ErasedAt == nil || erased.CreatedAt != c.CreatedAt {
+		t.Errorf("erased %+v", erased)
 	}
 	if _, err := store.Customer(ctx, db.Read(ctx), c.ID); !errors.Is(err, domain.ErrCustomerNotFound) {
 		t.Errorf("read: %v", err)

@@ -76,6 +76,7 @@ func billing(b *domain.Billing) nullable.Nullable[api.Billing] {
 	}
 	return nullable.NewNullableWithValue(api.Billing{
 		Name: b.Name, Company: api.OrNull(b.Company), Email: api.OrNull(b.Email), Address: api.OrNull(b.Address),
+		TaxId: api.OrNull(b.TaxID), Country: api.OrNull(b.Country), Locale: api.OrNull(b.Locale),
 	})
 }
 
