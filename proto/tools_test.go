@@ -39,6 +39,8 @@ func TestUnreadableIsFound(t *testing.T) {
 		{"{ type: object }, Other: { oneOf: [{ $ref: '#/components/schemas/Thing' }, { $ref: '#/components/schemas/Thing' }] }", "components.schemas.Other.oneOf has two branches of the type object"},
 		{"{ oneOf: [{ type: object }, { type: array }] }", "components.schemas.Thing.oneOf has a branch without a name"},
 		{"{ properties: { a: { properties: { b: { type: string } } } } }", "components.schemas.Thing.properties.a is an object without a name"},
+		{"{ oneOf: [{ type: string, enum: [a] }, { $ref: '#/components/schemas/Other' }] }, Other: { type: object }", ""},
+		{"{ oneOf: [{ type: string, enum: [a, b] }, { type: 'null' }] }", "components.schemas.Thing.oneOf has a branch without a name\ncomponents.schemas.Thing.oneOf.0 is an enumeration without a name"},
 		{"{ items: { enum: [a] } }", "components.schemas.Thing.items is an enumeration without a name"},
 		{"{ items: { x-known-values: [a] } }", "components.schemas.Thing.items is an enumeration without a name"},
 		{"{ type: [string, 'null'], enum: [a, null] }", "components.schemas.Thing is an enumeration with null"},
@@ -191,18 +193,25 @@ func unnamed(r reader, schema object) string {
 	if _, ok := schema["properties"].(object); ok {
 		return " is an object without a name"
 	}
-	if schema["enum"] != nil || schema["x-known-values"] != nil {
+	if (schema["enum"] != nil || schema["x-known-values"] != nil) && !literal(schema) {
 		return " is an enumeration without a name"
 	}
 	return ""
 }
 
-// unnamedBranch rejects alternatives that are not components or null, for the same reason.
+// literal reports whether a schema is one text. It needs no name: generators use the text itself, and typescript-fetch cannot convert a
+// union that refers to a component with a text.
+func literal(schema object) bool {
+	values, _ := schema["enum"].([]any)
+	return schema["type"] == "string" && len(values) == 1
+}
+
+// unnamedBranch rejects alternatives that are not components, one text or null, for the same reason.
 func unnamedBranch(_ reader, schema object) string {
 	for _, key := range []string{"oneOf", "anyOf", "allOf"} {
 		branches, _ := schema[key].([]any)
 		for _, branch := range branches {
-			if branch, ok := branch.(object); ok && branch["$ref"] == nil && branch["type"] != "null" {
+			if branch, ok := branch.(object); ok && branch["$ref"] == nil && branch["type"] != "null" && !literal(branch) {
 				return "." + key + " has a branch without a name"
 			}
 		}
@@ -247,7 +256,7 @@ func likeBuiltIn(r reader, _ object) string {
 }
 
 // closedEverywhere are the enumerations that never get another value.
-var closedEverywhere = []string{"Mode", "AppliesToAll", "TaxBehavior"}
+var closedEverywhere = []string{"Mode", "TaxBehavior"}
 
 // TestEnumerationsOfResponsesAreOpen checks that each enumeration that a response contains is open, and that each enumeration that a
 // request contains is closed.

@@ -36,17 +36,17 @@ func (j *job) bookWithGo(ctx context.Context) error {
 	return j.book(ctx, "go", "run", ".")
 }
 
-func (j *job) bookWithTypeScript(ctx context.Context) error {
+func (j *job) bookWithTypeScript(ctx context.Context, program string) error {
 	if !j.books() {
 		return nil
 	}
-	if err := j.program("book.ts", "book.ts"); err != nil {
+	if err := j.program(program, "book.ts"); err != nil {
 		return err
 	}
 	if err := command(ctx, j.folder, j.node("tsc"), "-p", "."); err != nil {
 		return err
 	}
-	if err := command(ctx, j.folder, j.node("esbuild"), "book.ts", "--bundle", "--platform=node", "--format=esm", "--outfile=book.mjs"); err != nil {
+	if err := command(ctx, j.folder, j.node("esbuild"), "book.ts", "--bundle", "--packages=external", "--platform=node", "--format=esm", "--outfile=book.mjs"); err != nil {
 		return err
 	}
 	return j.book(ctx, "node", "book.mjs")

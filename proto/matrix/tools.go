@@ -46,15 +46,21 @@ var tools = []tool{
 	{"datamodel-code-generator", "0.89.0", false, withPython, installPython, runDatamodel},
 	{"openapi-python-client", "0.29.1", false, withPython, installPython, runPythonClient},
 	{"orval", "8.38.0", false, withNode, installNode, runOrval},
+	{"orval with its default client", "8.38.0", false, withNode, installNode, runOrvalDefault},
 	{"ogen", "1.24.0", false, nil, installOgen, runOgen},
 	{"openapi-generator java", generatorVersion, false, withJava, installJar, runJava},
 	{"openapi-generator go", generatorVersion, false, withJava, installJar, runGeneratedGo},
 	{"openapi-generator python", generatorVersion, false, append(withPython, withJava...), installBoth, runGeneratedPython},
+	{"openapi-generator typescript-fetch", generatorVersion, false, append(withNode, withJava...), installFetch, runTypeScriptFetch},
 	{"openapi-generator rust", generatorVersion, false, append([]string{"cargo"}, withJava...), installJar, runRust},
 }
 
 func installBoth(ctx context.Context, m *matrix) error {
 	return errors.Join(installJar(ctx, m), installPython(ctx, m))
+}
+
+func installFetch(ctx context.Context, m *matrix) error {
+	return errors.Join(installJar(ctx, m), installNode(ctx, m))
 }
 
 func runOpenAPITypeScript(ctx context.Context, j *job) error {
@@ -85,11 +91,23 @@ func runHeyAPI(ctx context.Context, j *job) error {
 	if err := j.typeScript(ctx); err != nil {
 		return err
 	}
-	return j.bookWithTypeScript(ctx)
+	return j.bookWithTypeScript(ctx, "book.ts")
 }
 
 func runOrval(ctx context.Context, j *job) error {
-	const config = `export default { api: { input: { target: %INPUT% }, output: { target: "client.ts", client: "fetch", mode: "single" } } };
+	return j.orval(ctx, `, client: "fetch", mode: "single"`)
+}
+
+func runOrvalDefault(ctx context.Context, j *job) error {
+	if err := j.orval(ctx, ""); err != nil {
+		return err
+	}
+	return j.bookWithTypeScript(ctx, "book-orval.ts")
+}
+
+// orval runs orval with more options of its output, and type-checks the client.
+func (j *job) orval(ctx context.Context, options string) error {
+	config := `export default { api: { input: { target: %INPUT% }, output: { target: "client.ts"` + options + ` } } };
 `
 	if err := j.write("orval.config.mjs", strings.ReplaceAll(config, "%INPUT%", `"`+j.document+`"`)); err != nil {
 		return err
@@ -177,6 +195,16 @@ func runGeneratedPython(ctx context.Context, j *job) error {
 	}
 	// Its own configuration.py does not pass mypy. Importing the package creates all of its classes.
 	return command(ctx, filepath.Join(j.folder, "client"), j.python("python"), "-W", "error", "-c", "import openapi_client")
+}
+
+func runTypeScriptFetch(ctx context.Context, j *job) error {
+	if err := j.openapiGenerator(ctx, ".ts", "typescript-fetch"); err != nil {
+		return err
+	}
+	if err := j.typeScript(ctx); err != nil {
+		return err
+	}
+	return j.bookWithTypeScript(ctx, "book-fetch.ts")
 }
 
 func runRust(ctx context.Context, j *job) error {

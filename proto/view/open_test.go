@@ -3,6 +3,8 @@ package view
 import (
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 const enums = `openapi: 3.1.0
@@ -58,5 +60,32 @@ func TestAnObjectOfBothDirections(t *testing.T) {
 	both := strings.Replace(enums, "schemas/ThingCreate", "schemas/Thing", 1)
 	if _, err := New([]byte(both), ""); err == nil || !strings.Contains(err.Error(), "Thing is in requests and in responses, and so is its enumeration") {
 		t.Error(err)
+	}
+}
+
+// TestTextsOfUnionsAreInline checks that a union contains its text, and that a component that nothing else refers to is removed.
+func TestTextsOfUnionsAreInline(t *testing.T) {
+	t.Parallel()
+	var top yaml.Node
+	err := yaml.Unmarshal([]byte(`components:
+  schemas:
+    Choice: { oneOf: [{ $ref: "#/components/schemas/All" }, { $ref: "#/components/schemas/Some" }] }
+    Other: { oneOf: [{ $ref: "#/components/schemas/Kept" }, { $ref: "#/components/schemas/Some" }] }
+    All: { type: string, enum: [all] }
+    Kept: { type: string, enum: [kept] }
+    Some: { type: object, properties: { kept: { $ref: "#/components/schemas/Kept" } } }
+`), &top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inlineTexts(top.Content[0])
+	text, err := YAML(top.Content[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part, count := range map[string]int{"enum: [all]": 1, "enum: [kept]": 2, "schemas/All": 0, "schemas/Kept": 1, "schemas/Some": 2, "    All:": 0} {
+		if got := strings.Count(string(text), part); got != count {
+			t.Errorf("%q occurs %d times, want %d:\n%s", part, got, count, text)
+		}
 	}
 }

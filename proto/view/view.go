@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -49,7 +50,38 @@ func public(doc *yaml.Node) (*yaml.Node, error) {
 	if err := openEnums(doc); err != nil {
 		return nil, err
 	}
+	inlineTexts(doc)
 	return doc, typeEvents(doc)
+}
+
+// inlineTexts replaces the references of a union of a text and an object to the text by the text. The generator typescript-fetch makes
+// conversions that do not compile from a reference.
+func inlineTexts(doc *yaml.Node) {
+	schemas := yamlnode.Get(doc, "components", "schemas")
+	inlined := map[string]bool{}
+	for _, schema := range yamlnode.Pairs(schemas) {
+		branches := yamlnode.Get(schema, "oneOf")
+		if branches == nil {
+			continue
+		}
+		for _, branch := range branches.Content {
+			name := yamlnode.Referred(branch)
+			if text := yamlnode.Get(schemas, name); text != nil && yamlnode.Text(text, "type") == "string" {
+				*branch = *yamlnode.Clone(text)
+				inlined[name] = true
+			}
+		}
+	}
+	for name := range inlined {
+		if !refersTo(doc, schemaRef+name) {
+			yamlnode.Remove(schemas, name)
+		}
+	}
+}
+
+// refersTo reports whether a part of a document refers to a component.
+func refersTo(n *yaml.Node, reference string) bool {
+	return n.Value == reference || slices.ContainsFunc(n.Content, func(child *yaml.Node) bool { return refersTo(child, reference) })
 }
 
 // withoutPrivateKeys removes the keys that only our generator of Go types and our validator read.

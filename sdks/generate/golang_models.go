@@ -66,7 +66,7 @@ func (g *goTypes) reach(node *yaml.Node) {
 var written = map[string]string{"AppliesTo": "AppliesTo", "WebhookEvent": "Event"}
 
 // unused are the schemas that only written types need.
-var unused = []string{"AppliesToAll", "AppliesToSelection", "ErrorResponse", "ErrorBody", "ErrorType"}
+var unused = []string{"AppliesToSelection", "ErrorResponse", "ErrorBody", "ErrorType"}
 
 // rewrite removes the schemas without a generated type, and rewrites the others.
 func (g *goTypes) rewrite() {

@@ -1194,12 +1194,7 @@ export type Openings = Array<[
 /**
  * What the rule applies to: `all`, or an object with `service_ids` or `package_ids`.
  */
-export type AppliesTo = AppliesToAll | AppliesToSelection;
-
-/**
- * The rule applies to all services.
- */
-export type AppliesToAll = 'all';
+export type AppliesTo = 'all' | AppliesToSelection;
 
 /**
  * The services or packages that the rule applies to. Exactly one of the two fields is set.

@@ -444,12 +444,6 @@ Opening hours of one weekday as pairs of start and end. A time is HH:MM; an end 
 """
 
 
-AppliesToAll: TypeAlias = Literal["all"]
-"""
-The rule applies to all services.
-"""
-
-
 PackageId: TypeAlias = str
 
 
@@ -3971,7 +3965,7 @@ Opening hours by weekday, `mon` to `sun`, in the operator's time zone, such as `
 """
 
 
-AppliesTo: TypeAlias = AppliesToAll | AppliesToSelection
+AppliesTo: TypeAlias = Literal["all"] | AppliesToSelection
 """
 What the rule applies to: `all`, or an object with `service_ids` or `package_ids`.
 """
