@@ -4,6 +4,7 @@
 package platformapi
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/oapi-codegen/nullable"
@@ -159,6 +160,51 @@ type App struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
+// AuditRecord A record in the audit log of a tenant.
+type AuditRecord struct {
+	// Object Always `audit_record`.
+	Object string `json:"object"`
+
+	// Sequence Number of the record in the log of the tenant, across both modes.
+	Sequence int64 `json:"sequence"`
+
+	// At When the change was made.
+	At time.Time `json:"at"`
+
+	// Mode Live data or test data.
+	Mode Mode `json:"mode"`
+
+	// Actor Who made the change: an ID such as `op_…`, `key_…`, `gr_…` or `pk_…`, `svc:` with the name of a service, or `cli`.
+	Actor string `json:"actor"`
+
+	// Action What was done, such as `key.create`.
+	Action string `json:"action"`
+
+	// ObjectID ID of the changed object.
+	ObjectID string `json:"object_id"`
+
+	// Before State before the change. Null if there was none, or it is not stored.
+	Before nullable.Nullable[json.RawMessage] `json:"before"`
+
+	// After State after the change, or null.
+	After nullable.Nullable[json.RawMessage] `json:"after"`
+
+	// Source Where the change came from, such as a network address.
+	Source string `json:"source"`
+}
+
+// AuditRecordList A page of audit records.
+type AuditRecordList struct {
+	// Data The audit records.
+	Data []AuditRecord `json:"data"`
+
+	// HasMore Whether there is another page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Cursor of the next page, or null if there is none.
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
 // BackgroundWork What waits for a tenant.
 type BackgroundWork struct {
 	// Object Always `background_work`.
@@ -228,6 +274,12 @@ type ErrorBody struct {
 	RequestID string `json:"request_id"`
 }
 
+// KeyRotation How long the previous key works.
+type KeyRotation struct {
+	// PreviousKeyExpiresIn Seconds for which the previous key works, at most 7 days. 0 revokes it immediately. The default is one day.
+	PreviousKeyExpiresIn *int `json:"previous_key_expires_in,omitempty"`
+}
+
 // Limits The limits that the platform has set for a tenant.
 type Limits struct {
 	// Object Always `tenant_limits`.
@@ -257,6 +309,42 @@ type LimitsSet struct {
 
 // Mode Live data or test data.
 type Mode string
+
+// NewAPIKey A new API key of a tenant, with its secret.
+type NewAPIKey struct {
+	// ID ID of the key, `key_…`.
+	ID string `json:"id"`
+
+	// Object Always `api_key`.
+	Object string `json:"object"`
+
+	// Name Purpose of the key.
+	Name string `json:"name"`
+
+	// Mode Live data or test data.
+	Mode Mode `json:"mode"`
+
+	// Scopes Scopes of the key in the public API.
+	Scopes []string `json:"scopes"`
+
+	// Status `active`.
+	Status string `json:"status"`
+
+	// CreatedAt When the key was created.
+	CreatedAt time.Time `json:"created_at"`
+
+	// LastUsedAt Null.
+	LastUsedAt nullable.Nullable[time.Time] `json:"last_used_at"`
+
+	// ExpiresAt Null.
+	ExpiresAt nullable.Nullable[time.Time] `json:"expires_at"`
+
+	// RevokedAt Null.
+	RevokedAt nullable.Nullable[time.Time] `json:"revoked_at"`
+
+	// Secret The secret that clients send.
+	Secret string `json:"secret"`
+}
 
 // Owner An owner of a tenant.
 type Owner struct {
@@ -385,6 +473,39 @@ type TenantCreate struct {
 type TenantList struct {
 	// Data The tenants.
 	Data []Tenant `json:"data"`
+
+	// HasMore Whether there is another page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Cursor of the next page, or null if there is none.
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
+// TenantOwner An owner of a tenant.
+type TenantOwner struct {
+	// ID ID of the operator, `op_…`.
+	ID string `json:"id"`
+
+	// Object Always `operator`.
+	Object string `json:"object"`
+
+	// Email Email address with which they sign in.
+	Email string `json:"email"`
+
+	// Name Name of the person.
+	Name string `json:"name"`
+
+	// Status `active` if they can sign in, `invited` until they have accepted the invitation, and `disabled` if you have disabled their account.
+	Status string `json:"status"`
+
+	// CreatedAt When they became a member of the tenant.
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// TenantOwnerList A page of owners.
+type TenantOwnerList struct {
+	// Data The owners.
+	Data []TenantOwner `json:"data"`
 
 	// HasMore Whether there is another page.
 	HasMore bool `json:"has_more"`

@@ -10,7 +10,9 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/quota"
 	"holdfast.dev/libs/rest"
 
@@ -83,14 +85,20 @@ func inTime(ctx context.Context, err error) error {
 
 func auditFilter(c *gin.Context, by asker) (f store.AuditFilter, limit int, err error) {
 	q := httpx.Query(c)
-	f = store.AuditFilter{Tenant: by.Tenant, Actor: q.String("actor"), Action: q.String("action"), Object: q.String("object")}
+	f = auditQuery(q, by.Tenant)
+	if cursor := q.String("cursor"); cursor != "" {
+		f.Before, err = strconv.ParseInt(cursor, 10, 64)
+	}
+	return f, q.Int("limit", maxAudit), err
+}
+
+// auditQuery returns the filter of a query, without its cursor.
+func auditQuery(q contract.Query, tenant ids.Tenant) store.AuditFilter {
+	f := store.AuditFilter{Tenant: tenant, Actor: q.String("actor"), Action: q.String("action"), Object: q.String("object")}
 	f.From, _ = q.Time("from")
 	f.To, _ = q.Time("to")
 	if q.Has("mode") {
 		f.Livemode = new(caller.Mode(q.String("mode")) == caller.Live)
 	}
-	if cursor := q.String("cursor"); cursor != "" {
-		f.Before, err = strconv.ParseInt(cursor, 10, 64)
-	}
-	return f, q.Int("limit", maxAudit), err
+	return f
 }

@@ -57,8 +57,13 @@ func (a *PlatformAPI) Mount(e *gin.Engine) error {
 		"getTenantLimits": {Handle: a.getLimits},
 		"setTenantLimits": {Handle: a.setLimits, Exists: a.tenantExists},
 		"inviteOwner":     {Handle: a.inviteOwner, Exists: a.tenantExists},
+		"listOwners":      {Handle: a.listOwners, Exists: a.tenantExists},
+		"removeOwner":     {Handle: a.removeOwner, Exists: a.tenantExists},
 		"listApiKeys":     {Handle: a.listKeys, Exists: a.tenantExists},
 		"revokeApiKey":    {Handle: a.revokeKey, Exists: a.tenantExists},
+		"rotateApiKey":    {Handle: a.rotateKey, Exists: a.tenantExists},
+
+		"listAuditRecords": {Handle: a.listAudit, Exists: a.tenantExists},
 
 		"verifyApp":   {Handle: a.verifyApp(true), Exists: a.appExists},
 		"unverifyApp": {Handle: a.verifyApp(false), Exists: a.appExists},

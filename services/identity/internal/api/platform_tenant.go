@@ -2,12 +2,10 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
 
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/patch"
@@ -141,67 +139,5 @@ func (a *PlatformAPI) setLimits(c *gin.Context) error {
 	return a.write(c, http.StatusOK, id, func(ctx context.Context, tx pg.Tx) (rest.Response, error) {
 		t, err := a.App.SetLimitsIn(ctx, tx, platformOrigin(ctx), id, in, httpx.IfMatch(c))
 		return rest.Response{ID: t.ID.String(), Version: t.Version, Body: view.PlatformLimits(t.Limits)}, err
-	})
-}
-
-// manageOwners is the scope that adds an owner to a tenant that has one.
-const manageOwners = "manage:owners"
-
-func (a *PlatformAPI) inviteOwner(c *gin.Context) error {
-	id, err := tenantID(c.Param("id"))
-	if err != nil {
-		return err
-	}
-	body, err := httpx.Body[platformapi.OwnerInvite](c)
-	if err != nil {
-		return err
-	}
-	in := app.Invitation{
-		Tenant: id, Email: body.Email, Name: body.Name, Role: string(domain.Owner), FirstOwner: !caller.FromContext(c.Request.Context()).Has(manageOwners),
-	}
-	return a.write(c, http.StatusCreated, id, func(ctx context.Context, tx pg.Tx) (rest.Response, error) {
-		o, token, err := a.App.InviteOperatorAs(ctx, tx, platformOrigin(ctx), in)
-		if errors.Is(err, domain.ErrOwnerPresent) {
-			return rest.Response{}, httpx.MissingScope(manageOwners)
-		}
-		link := ""
-		if token != "" {
-			link = domain.LinkURL(a.App.AuthURL, token)
-		}
-		return rest.Response{ID: o.ID.String(), Body: view.PlatformOwner(o, link)}, err
-	})
-}
-
-func (a *PlatformAPI) listKeys(c *gin.Context) error {
-	ctx, q := c.Request.Context(), httpx.Query(c)
-	t, err := a.tenant(ctx, c.Param("id"))
-	if err != nil {
-		return err
-	}
-	var before domain.KeyID
-	if cursor := q.String("cursor"); cursor != "" {
-		if before, err = domain.ParseKeyID(cursor); err != nil {
-			return domain.ErrCursor
-		}
-	}
-	keys, more, err := a.App.KeyPage(ctx, store.TenantMode{TenantID: t.ID, Livemode: q.String("mode") == string(caller.Live)}, before, q.Int("limit", pageSize))
-	if err != nil {
-		return err
-	}
-	return rest.Object(c, view.PlatformAPIKeys(keys, more, a.Now()))
-}
-
-func (a *PlatformAPI) revokeKey(c *gin.Context) error {
-	id, err := tenantID(c.Param("id"))
-	if err != nil {
-		return err
-	}
-	key, err := domain.ParseKeyID(c.Param("key"))
-	if err != nil {
-		return err
-	}
-	return a.write(c, http.StatusOK, id, func(ctx context.Context, tx pg.Tx) (rest.Response, error) {
-		k, err := a.App.RevokeKeyAs(ctx, tx, platformOrigin(ctx), id, key)
-		return rest.Response{ID: k.ID.String(), Body: view.PlatformAPIKey(k, a.Now())}, err
 	})
 }

@@ -173,16 +173,31 @@ func (a *App) RevokeKeyAt(ctx context.Context, by domain.Origin, tenantMode stor
 
 // RevokeKeyAs is RevokeKeyAt in a transaction of the platform. The caller must publish the invalidations afterwards.
 func (a *App) RevokeKeyAs(ctx context.Context, tx pg.Tx, by domain.Origin, tenant ids.Tenant, id domain.KeyID) (k domain.Key, err error) {
-	tenantMode, err := store.KeyTenantMode(ctx, tx, id)
-	if err != nil || tenantMode.TenantID != tenant {
-		return domain.Key{}, cmp.Or(err, error(domain.ErrKeyNotFound))
-	}
-	as := caller.FromContext(scope(ctx, tenant, caller.ModeOf(tenantMode.Livemode)))
-	err = pg.As(ctx, tx, as, func(ctx context.Context, tx pg.Tx) error {
+	err = a.asKey(ctx, tx, tenant, id, func(ctx context.Context, tx pg.Tx) error {
 		k, err = a.revokeKeyIn(ctx, tx, by, id)
 		return err
 	})
 	return k, err
+}
+
+// RotateKeyAs is RotateKey in a transaction of the platform. The caller must publish the invalidations afterwards.
+func (a *App) RotateKeyAs(
+	ctx context.Context, tx pg.Tx, by domain.Origin, tenant ids.Tenant, id domain.KeyID, overlap time.Duration,
+) (k domain.Key, secret string, err error) {
+	err = a.asKey(ctx, tx, tenant, id, func(ctx context.Context, tx pg.Tx) error {
+		k, secret, err = a.RotateKeyIn(ctx, tx, by, id, overlap)
+		return err
+	})
+	return k, secret, err
+}
+
+// asKey runs fn in the tenant and the mode of a key. It returns ErrKeyNotFound for a key of another tenant.
+func (a *App) asKey(ctx context.Context, tx pg.Tx, tenant ids.Tenant, id domain.KeyID, fn func(ctx context.Context, tx pg.Tx) error) error {
+	tenantMode, err := store.KeyTenantMode(ctx, tx, id)
+	if err != nil || tenantMode.TenantID != tenant {
+		return cmp.Or(err, error(domain.ErrKeyNotFound))
+	}
+	return pg.As(ctx, tx, caller.FromContext(scope(ctx, tenant, caller.ModeOf(tenantMode.Livemode))), fn)
 }
 
 // revokeKeyIn revokes a key in a transaction of its tenant and mode.

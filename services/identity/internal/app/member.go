@@ -238,32 +238,61 @@ func (a *App) RemoveOperator(ctx context.Context, by domain.Origin, of MemberRef
 	return a.changeMember(ctx, by, of, domain.OperatorLeft, nil)
 }
 
-func (a *App) changeMember(ctx context.Context, by domain.Origin, of MemberRef, action string, role *domain.Role) (published bool, err error) {
-	err = a.inTenant(ctx, of.Tenant, func(ctx context.Context, tx pg.Tx) error {
-		o, err := of.operator(ctx, tx)
-		if err != nil {
+// RemoveOwnerAs is RemoveOperator in a transaction of the platform, for an owner, whom it returns as they were before. It returns
+// ErrOperatorNotFound for anybody else. The caller must publish the invalidations afterwards.
+func (a *App) RemoveOwnerAs(ctx context.Context, tx pg.Tx, by domain.Origin, tenant ids.Tenant, id domain.OperatorID) (owner domain.Member, err error) {
+	err = pg.As(ctx, tx, caller.FromContext(scope(ctx, tenant, caller.Live)), func(ctx context.Context, tx pg.Tx) error {
+		if _, err := store.TenantForUpdate(ctx, tx); err != nil {
 			return err
 		}
-		m, err := member(ctx, tx, o.ID)
-		if err != nil {
+		if owner, err = store.PresentMember(ctx, tx, id); err != nil {
 			return err
 		}
-		if m == nil {
+		if owner.Role != domain.Owner {
 			return domain.ErrOperatorNotFound
 		}
-		var to domain.Role
-		if role != nil {
-			to = *role
-		}
-		if err := checkChange(ctx, tx, of.Asker, m, to); err != nil {
-			return err
-		}
-		return a.setMember(ctx, tx, by, memberChange{action, o, m, role, role != nil && m.Waits()})
+		return a.changeMemberIn(ctx, tx, by, MemberRef{Tenant: tenant, ID: id}, domain.OperatorLeft, nil)
 	})
+	return owner, err
+}
+
+// OwnerPage returns at most limit owners of a tenant after one, by ID, and whether there are more.
+func (a *App) OwnerPage(ctx context.Context, tenant ids.Tenant, after domain.OperatorID, limit int) (list []domain.Member, more bool, err error) {
+	ctx = scope(ctx, tenant, caller.Live)
+	list, err = store.OwnerPage(ctx, a.DB.Read(ctx), after, limit+1)
+	more = len(list) > limit
+	return list[:min(len(list), limit)], more, err
+}
+
+func (a *App) changeMember(ctx context.Context, by domain.Origin, of MemberRef, action string, role *domain.Role) (published bool, err error) {
+	err = a.inTenant(ctx, of.Tenant, func(ctx context.Context, tx pg.Tx) error { return a.changeMemberIn(ctx, tx, by, of, action, role) })
 	if err != nil {
 		return false, err
 	}
 	return a.publish(ctx, of.Tenant), nil
+}
+
+// changeMemberIn is changeMember in a transaction that has locked the tenant's row.
+func (a *App) changeMemberIn(ctx context.Context, tx pg.Tx, by domain.Origin, of MemberRef, action string, role *domain.Role) error {
+	o, err := of.operator(ctx, tx)
+	if err != nil {
+		return err
+	}
+	m, err := member(ctx, tx, o.ID)
+	if err != nil {
+		return err
+	}
+	if m == nil {
+		return domain.ErrOperatorNotFound
+	}
+	var to domain.Role
+	if role != nil {
+		to = *role
+	}
+	if err := checkChange(ctx, tx, of.Asker, m, to); err != nil {
+		return err
+	}
+	return a.setMember(ctx, tx, by, memberChange{action, o, m, role, role != nil && m.Waits()})
 }
 
 // memberChange is a change of a membership. was is nil for a new membership, role is nil for one that ends.
@@ -300,14 +329,30 @@ func (a *App) setMember(ctx context.Context, tx pg.Tx, by domain.Origin, c membe
 		return err
 	}
 	if c.was != nil && !c.was.Waits() && c.was.Role == domain.Owner && c.operator.DisabledAt == nil {
-		if n, err := store.CountOwners(ctx, tx); err != nil || n == 0 {
-			return orElse(err, domain.ErrLastOwner)
+		if err := ownerRemains(ctx, tx, c.operator); err != nil {
+			return err
 		}
 	}
 	if err := store.InvalidateGrants(ctx, tx, nil, &id); err != nil {
 		return err
 	}
 	return a.audit(ctx, tx, by, change{c.action, id.String(), view.RoleForAudit(c.was), view.RoleForAudit(&m)})
+}
+
+// ownerRemains returns ErrLastOwner if a tenant that lost an owner has none, or lost the last one who can sign in.
+func ownerRemains(ctx context.Context, tx pg.Tx, lost domain.Operator) error {
+	if lost.PasswordHash != nil {
+		there, err := store.OwnerCanSignIn(ctx, tx)
+		if err != nil || !there {
+			return orElse(err, domain.ErrLastOwner)
+		}
+		return nil
+	}
+	n, err := store.CountOwners(ctx, tx)
+	if err != nil || n == 0 {
+		return orElse(err, domain.ErrLastOwner)
+	}
+	return nil
 }
 
 // leave ends everything of an operator at a tenant except the membership: saved views, the links of the invitation, and grants.

@@ -45,7 +45,7 @@ var MemberPlaces = quota.Cap{Most: 1000, Rows: "operators", Field: "email", Reme
 // Errors about operators.
 var (
 	ErrOperatorNotFound = apperr.New(apperr.NotFound, "operator_not_found", "Operator not found.")
-	ErrLastOwner        = apperr.New(apperr.Invalid, "last_owner", "A tenant must have at least one owner. Make another operator an owner first.")
+	ErrLastOwner        = apperr.New(apperr.Invalid, "last_owner", "A tenant must have at least one owner who can sign in. Make another operator an owner first.")
 	ErrLink             = errors.New("this link is not valid any more")
 	// ErrUnproven is the 422 for an unverified address whose operator belongs to another tenant.
 	ErrUnproven = apperr.Field("email", "This person has an account that is not verified. Ask the operator of the platform to send the invitation.")

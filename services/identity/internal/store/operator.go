@@ -144,6 +144,12 @@ func Members(ctx context.Context, q pg.Q) ([]domain.Member, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Member], presentMembers+` order by o.email_lower`, pg.Args{})
 }
 
+// OwnerPage returns at most limit owners among Members after one, by ID. The zero ID is before all.
+func OwnerPage(ctx context.Context, q pg.Q, after domain.OperatorID, limit int) ([]domain.Member, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Member], presentMembers+` and m.role = 'owner'
+		and (@after::uuid is null or m.operator_id > @after) order by m.operator_id limit @limit`, pg.Args{"after": after, "limit": limit})
+}
+
 // PresentMember returns one of Members, or domain.ErrOperatorNotFound.
 func PresentMember(ctx context.Context, q pg.Q, id domain.OperatorID) (domain.Member, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Member], domain.ErrOperatorNotFound, presentMembers+` and m.operator_id = @id`, pg.Args{"id": id})

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"strconv"
 	"time"
 
 	"holdfast.dev/proto/api"
@@ -131,6 +132,49 @@ func PlatformOwner(o domain.Operator, link string) platformapi.Owner {
 	out := platformapi.Owner{ID: o.ID.String(), Object: "operator", Email: o.Email, Name: o.Name, Link: api.Null[string]()}
 	if link != "" {
 		out.Link.Set(link)
+	}
+	return out
+}
+
+// PlatformNewKey renders a key that was just created, with its secret.
+func PlatformNewKey(k domain.Key, secret string, now time.Time) platformapi.NewAPIKey {
+	shown := PlatformAPIKey(k, now)
+	return platformapi.NewAPIKey{
+		ID: shown.ID, Object: shown.Object, Name: shown.Name, Mode: shown.Mode, Scopes: shown.Scopes, Status: shown.Status, CreatedAt: shown.CreatedAt,
+		LastUsedAt: shown.LastUsedAt, ExpiresAt: shown.ExpiresAt, RevokedAt: shown.RevokedAt, Secret: secret,
+	}
+}
+
+// PlatformTenantOwner renders an owner of a tenant.
+func PlatformTenantOwner(m domain.Member) platformapi.TenantOwner {
+	o := OperatorForAdmin(m)
+	return platformapi.TenantOwner{ID: o.ID, Object: "operator", Email: o.Email, Name: o.Name, Status: o.State, CreatedAt: o.CreatedAt}
+}
+
+// PlatformOwners renders a page of owners. more says whether there is another page.
+func PlatformOwners(list []domain.Member, more bool) platformapi.TenantOwnerList {
+	out := platformapi.TenantOwnerList{Data: make([]platformapi.TenantOwner, len(list)), HasMore: more, NextCursor: api.Null[string]()}
+	for i, m := range list {
+		out.Data[i] = PlatformTenantOwner(m)
+	}
+	if more {
+		out.NextCursor.Set(out.Data[len(list)-1].ID)
+	}
+	return out
+}
+
+// PlatformAuditRecords renders a page of an audit log. more says whether there is another page.
+func PlatformAuditRecords(list []domain.Record, more bool) platformapi.AuditRecordList {
+	out := platformapi.AuditRecordList{Data: make([]platformapi.AuditRecord, len(list)), HasMore: more, NextCursor: api.Null[string]()}
+	for i, r := range list {
+		a := AuditRecord(r)
+		out.Data[i] = platformapi.AuditRecord{
+			Object: "audit_record", Sequence: a.Sequence, At: a.At, Mode: platformapi.Mode(a.Mode), Actor: a.Actor, Action: a.Action, ObjectID: a.Object,
+			Before: api.OrNull(orNull(a.Before)), After: api.OrNull(orNull(a.After)), Source: a.Source,
+		}
+	}
+	if more {
+		out.NextCursor.Set(strconv.FormatInt(out.Data[len(list)-1].Sequence, 10))
 	}
 	return out
 }
