@@ -2376,14 +2376,14 @@ type Customer struct {
 	// Version Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
 	Version int64 `json:"version"`
 
+	// ErasedAt Time at which the personal data was erased, or null. An erased customer is only in lists with `sort=updated_at` and in the event `customer.updated`; its other fields are null or empty.
+	ErasedAt nullable.Nullable[time.Time] `json:"erased_at"`
+
 	// CreatedAt Time at which the customer was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
 	// UpdatedAt Time of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
-
-	// ErasedAt Time at which the personal data was erased, or null. An erased customer is only in lists with `sort=updated_at` and in the event `customer.updated`; its other fields are null or empty.
-	ErasedAt nullable.Nullable[time.Time] `json:"erased_at"`
 }
 
 // CustomerObject Always `customer`.

@@ -507,6 +507,10 @@ export type Customer = {
      */
     version: number;
     /**
+     * Time at which the personal data was erased, or null. An erased customer is only in lists with `sort=updated_at` and in the event `customer.updated`; its other fields are null or empty.
+     */
+    erased_at: string | null;
+    /**
      * Time at which the customer was created, in UTC.
      */
     created_at: string;
@@ -514,10 +518,6 @@ export type Customer = {
      * Time of the last visible change, in UTC.
      */
     updated_at: string;
-    /**
-     * Time at which the personal data was erased, or null. An erased customer is only in lists with `sort=updated_at` and in the event `customer.updated`; its other fields are null or empty.
-     */
-    erased_at: string | null;
 };
 
 /**

@@ -146,7 +146,7 @@ var Resources = []Resource{
 			List:        true,
 			Item:        "Customer",
 			Scopes:      []string{"read:customers"},
-			Columns:     []string{"id", "name", "first_name", "last_name", "email", "phone", "company", "country", "locale", "tax_id", "created_at", "updated_at", "erased_at"},
+			Columns:     []string{"id", "name", "first_name", "last_name", "email", "phone", "company", "country", "locale", "tax_id", "erased_at", "created_at", "updated_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
 				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},

@@ -331,6 +331,10 @@ class Customer(TypedDict):
     """
     Version number, starting at 1. Every visible change increases it by 1. The `ETag` header contains the same number.
     """
+    erased_at: str | None
+    """
+    Time at which the personal data was erased, or null. An erased customer is only in lists with `sort=updated_at` and in the event `customer.updated`; its other fields are null or empty.
+    """
     created_at: str
     """
     Time at which the customer was created, in UTC.
@@ -338,10 +342,6 @@ class Customer(TypedDict):
     updated_at: str
     """
     Time of the last visible change, in UTC.
-    """
-    erased_at: str | None
-    """
-    Time at which the personal data was erased, or null. An erased customer is only in lists with `sort=updated_at` and in the event `customer.updated`; its other fields are null or empty.
     """
 
 
