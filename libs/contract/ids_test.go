@@ -38,7 +38,7 @@ func TestIDsInBodiesStateTheirKind(t *testing.T) {
 	found := 0
 	for name, s := range tree.Components.Schemas {
 		for field, p := range s.Properties {
-			if !bodies.MatchString(name) || !ids.MatchString(field) {
+			if !bodies.MatchString(name) || !ids.MatchString(field) || field == "tax_id" { // a tax number of an authority
 				continue
 			}
 			if name == "PaymentIntentCreate" && field == "booking_id" || name == "RefundCreate" {
