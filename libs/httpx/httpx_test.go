@@ -83,7 +83,7 @@ func (d *testService) existing(_ context.Context, id string) error {
 }
 
 const customer = `{"id":"cu_known","object":"customer","name":"Ada <&> L","first_name":"Ada","last_name":null,"email":"a@b.co",` +
-	`"phone":null,"company":null,"metadata":{},"mode":"test","version":3,"created_at":"2026-05-10T15:04:05Z","updated_at":"2026-05-10T15:04:05Z"}`
+	`"phone":null,"company":null,"tax_id":null,"billing_address":null,"country":null,"locale":null,"metadata":{},"mode":"test","version":3,"erased_at":null,"created_at":"2026-05-10T15:04:05Z","updated_at":"2026-05-10T15:04:05Z"}`
 
 // write stores the response and sends it, as a use case does in one transaction.
 func (d *testService) write(c *gin.Context, status int, location string) error {

@@ -290,7 +290,7 @@ func (f *fakeService) serve(w http.ResponseWriter, r *http.Request, who caller.C
 // customerBody has its own white space, which a replay must preserve.
 func customerBody(id string) string {
 	return `{ "id":"` + id + `","object":"customer","name":"Ada <&>","first_name":"Ada","last_name":null,"email":"a@example.com",` +
-		`"phone":null,"company":null,"metadata":{},"mode":"test","version":1,` +
+		`"phone":null,"company":null,"tax_id":null,"billing_address":null,"country":null,"locale":null,"metadata":{},"mode":"test","version":1,"erased_at":null,` +
 		`"created_at":"2026-05-10T00:00:00Z","updated_at":"2026-05-10T00:00:00Z"}`
 }
 
