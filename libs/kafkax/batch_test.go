@@ -26,7 +26,7 @@ func TestBatches(t *testing.T) {
 		for n := range each {
 			for k := range keys {
 				value := fmt.Sprintf("%03d", n)
-				if n == 50 {
+				if n == 50 && k == 0 { // one message, so that only one batch fails, wherever batches begin
 					value += " apart"
 				}
 				msgs = append(msgs, thing(fmt.Sprint("k", k), value))
@@ -69,10 +69,8 @@ func TestBatches(t *testing.T) {
 			t.Errorf("%d messages in %d batches", n, batches)
 		}
 		mu.Unlock()
-		for k := range keys {
-			if alone.count(fmt.Sprintf("k%d=050 apart", k)) != 1 {
-				t.Errorf("k%d: the message apart came not once", k)
-			}
+		if alone.count("k0=050 apart") != 1 {
+			t.Error("the message apart came not once")
 		}
 		before := count()
 		s.consume(t, handle, grouped)

@@ -73,8 +73,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Entries of the request log, by result: sent, or dropped because of too many entries (full), too many of one tenant (tenant) or Kafka (failed).",
 		}, []string{"result"}),
 		RequestCounts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "gateway_request_counts_total",
-			Help: "Requests counted for metering, by result: sent, or not counted because of too many tenants (full) or of a stop while Kafka was down (lost).",
+			Name: "gateway_request_counts_total", Help: "Requests counted for metering, by result: sent, or not counted because of too many tenants (full) or of a stop while Kafka was down (lost).",
 		}, []string{"result"}),
 	}
 	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisDown, m.Limited, m.Tenants, m.Apps, m.Unchecked, m.Streams, m.Assistants, m.BodyBytes, m.Breaker, m.RequestLogs, m.RequestCounts)
