@@ -191,7 +191,7 @@ func TestCompletion(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"bookings can":                     "cancel\tCancel a booking.\n:4",
-		"bookings list --status pen":       "pending\nconfirmed\nexpired\ncancelled\ncompleted\nno_show\n:4",
+		"bookings list --status pen":       "pending\nconfirmed\nexpired\ncancelled\ncanceled\ncompleted\nno_show\n:4",
 		"bookings list -o ":                "table\njson\nyaml\ncsv\n:4",
 		"bookings get ":                    ":4",
 		"trigger invoice.":                 "invoice.created\ninvoice.paid\n:4",
