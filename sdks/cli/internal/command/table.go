@@ -66,7 +66,7 @@ func computed(op operations.Operation) []string {
 	return columns
 }
 
-// checkColumns returns an error that names the known columns if the table has no such column.
+// checkColumns returns an error that lists the valid columns if a column does not exist.
 func checkColumns(op operations.Operation, columns []string) error {
 	for _, column := range columns {
 		all := known(op)
