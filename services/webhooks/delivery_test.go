@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/egress"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/patch"
@@ -92,7 +93,7 @@ func deliver(t *testing.T, url string, objects ...string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := peers.NewGuard([]string{"127.0.0.0/8"})
+	guard, err := egress.NewGuard("", []string{"127.0.0.0/8"})
 	if err != nil {
 		t.Fatal(err)
 	}

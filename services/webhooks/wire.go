@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/egress"
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
 	"holdfast.dev/libs/tenantstate"
@@ -31,7 +32,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	guard, err := peers.NewGuard(cfg.AllowedCIDRs)
+	guard, err := egress.NewGuard("WEBHOOK_ALLOWED_CIDRS", cfg.AllowedCIDRs)
 	if err != nil {
 		return err
 	}

@@ -2,10 +2,8 @@ package peers
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"strings"
@@ -13,67 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/net/dns/dnsmessage"
+	"holdfast.dev/libs/dnstest"
+	"holdfast.dev/libs/egress"
 
 	"holdfast.dev/services/webhooks/internal/domain"
 )
-
-// zone returns the addresses of a name without its final dot. A name without addresses does not exist.
-type zone func(name string) []netip.Addr
-
-// resolver returns a resolver that queries a name server for a zone.
-func (z zone) resolver() *net.Resolver {
-	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		here, there := net.Pipe()
-		go z.serve(there)
-		return here, nil
-	}}
-}
-
-// serve answers DNS over TCP until the client closes the connection.
-func (z zone) serve(c net.Conn) {
-	defer func() { _ = c.Close() }()
-	for {
-		var size [2]byte
-		if _, err := io.ReadFull(c, size[:]); err != nil {
-			return
-		}
-		query := make([]byte, binary.BigEndian.Uint16(size[:]))
-		if _, err := io.ReadFull(c, query); err != nil {
-			return
-		}
-		response, err := z.respond(query)
-		if err != nil {
-			return
-		}
-		if _, err := c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(response))), response...)); err != nil {
-			return
-		}
-	}
-}
-
-func (z zone) respond(query []byte) ([]byte, error) {
-	var q dnsmessage.Message
-	if err := q.Unpack(query); err != nil || len(q.Questions) != 1 {
-		return nil, fmt.Errorf("a strange question: %w", err)
-	}
-	question := q.Questions[0]
-	out := dnsmessage.Message{Header: dnsmessage.Header{ID: q.ID, Response: true, RecursionAvailable: true}, Questions: q.Questions}
-	addrs := z(strings.TrimSuffix(strings.ToLower(question.Name.String()), "."))
-	if len(addrs) == 0 {
-		out.RCode = dnsmessage.RCodeNameError
-	}
-	for _, a := range addrs {
-		head := dnsmessage.ResourceHeader{Name: question.Name, Type: question.Type, Class: dnsmessage.ClassINET}
-		switch {
-		case a.Is4() && question.Type == dnsmessage.TypeA:
-			out.Answers = append(out.Answers, dnsmessage.Resource{Header: head, Body: &dnsmessage.AResource{A: a.As4()}})
-		case !a.Is4() && question.Type == dnsmessage.TypeAAAA:
-			out.Answers = append(out.Answers, dnsmessage.Resource{Header: head, Body: &dnsmessage.AAAAResource{AAAA: a.As16()}})
-		}
-	}
-	return out.Pack()
-}
 
 var (
 	loopback = netip.MustParseAddr("127.0.0.1")
@@ -88,7 +30,17 @@ func here(name string) []netip.Addr {
 	return nil
 }
 
-// onPort listens on loopback at one of Ports, so that only the address can be blocked.
+// newGuard returns a guard that allows ranges in addition to public addresses.
+func newGuard(t testing.TB, allowed ...string) *egress.Guard {
+	t.Helper()
+	g, err := egress.NewGuard("", allowed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// onPort listens on loopback at one of egress.Ports, so that only the address can be blocked.
 func onPort(t *testing.T) net.Listener {
 	t.Helper()
 	var failed error
@@ -108,7 +60,7 @@ func onPort(t *testing.T) net.Listener {
 func TestRebindingIsRefusedAtConnect(t *testing.T) {
 	t.Parallel()
 	var private atomic.Bool
-	z := zone(func(name string) []netip.Addr {
+	z := dnstest.Zone(func(name string) []netip.Addr {
 		switch {
 		case name != "rebind.test":
 			return nil
@@ -132,23 +84,23 @@ func TestRebindingIsRefusedAtConnect(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	guard, err := NewGuard(nil)
+	guard, err := egress.NewGuard("", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard.Resolver = z.resolver()
+	guard.Resolver = z.Resolver()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	url := "https://rebind.test:" + port + "/hook"
 	if err := guard.CheckURL(t.Context(), url, true); err != nil {
 		t.Fatalf("while it is public: %v", err)
 	}
 	private.Store(true)
-	if err := guard.CheckURL(t.Context(), url, true); !errors.Is(err, errPrivate) {
+	if err := guard.CheckURL(t.Context(), url, true); !errors.Is(err, egress.ErrPrivate) {
 		t.Errorf("when it is loopback: %v", err)
 	}
-	s := newSender(guard, z.resolver())
+	s := newSender(guard, z.Resolver())
 	for range 3 {
-		if a := send(t, s, domain.Outgoing{URL: url, Live: true, Body: []byte("{}")}); a.Status != 0 || a.Err != errRefused.Error() {
+		if a := send(t, s, domain.Outgoing{URL: url, Live: true, Body: []byte("{}")}); a.Status != 0 || a.Err != egress.ErrRefused.Error() {
 			t.Errorf("%d %q", a.Status, a.Err)
 		}
 	}
@@ -170,7 +122,7 @@ func TestNamesThatCannotBeReached(t *testing.T) {
 	_, port, _ := net.SplitHostPort(closed.Addr().String())
 	_ = closed.Close()
 	hang := make(chan struct{})
-	z := zone(func(name string) []netip.Addr {
+	z := dnstest.Zone(func(name string) []netip.Addr {
 		switch name {
 		case "gone.test":
 			return []netip.Addr{loopback}
@@ -181,16 +133,16 @@ func TestNamesThatCannotBeReached(t *testing.T) {
 		}
 		return nil
 	})
-	s := newSender(newGuard(t, "127.0.0.0/8"), z.resolver())
+	s := newSender(newGuard(t, "127.0.0.0/8"), z.Resolver())
 	for url, want := range map[string]string{
 		"http://gone.test:" + port:      "connection refused",
 		"http://127.0.0.1:" + port:      "connection refused",
-		"http://cluster.test/":          errRefused.Error(),
-		"http://10.96.0.1/":             errRefused.Error(),
+		"http://cluster.test/":          egress.ErrRefused.Error(),
+		"http://10.96.0.1/":             egress.ErrRefused.Error(),
 		"http://nowhere.test/":          "the host's name does not resolve",
 		"http://slow.test/":             "no response in time",
 		"http://１２７.０.０.１:" + port:      "connection refused",
-		"http://[::ffff:10.0.0.1]:8080": errRefused.Error(),
+		"http://[::ffff:10.0.0.1]:8080": egress.ErrRefused.Error(),
 	} {
 		limit := time.Minute
 		if want == "no response in time" {

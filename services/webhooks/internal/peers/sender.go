@@ -1,9 +1,9 @@
+// Package peers sends deliveries to receivers, which may be hostile, and limits what a receiver can make the platform do.
 package peers
 
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -14,16 +14,16 @@ import (
 	"syscall"
 	"time"
 
+	"holdfast.dev/libs/egress"
+
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
 // The limits of a connection and of a response.
 const (
-	dialTimeout  = 5 * time.Second
 	idleTimeout  = 5 * time.Second // how long an idle connection stays open for the next delivery
 	idlePerHost  = 100             // the highest max_in_flight of an endpoint
-	maxHeader    = 32 << 10
-	maxErrorText = 300 // characters
+	maxErrorText = 300             // characters
 )
 
 // Sender posts deliveries. It follows no redirects and uses no proxy. It reads at most domain.MaxResponseRead bytes of a response
@@ -31,24 +31,13 @@ const (
 type Sender struct{ transport *http.Transport }
 
 // NewSender returns a sender that connects only where guard allows it. It trusts the system's certificates.
-func NewSender(guard *Guard) *Sender { return newSender(guard, &net.Resolver{PreferGo: true}) }
+func NewSender(guard *egress.Guard) *Sender { return newSender(guard, &net.Resolver{PreferGo: true}) }
 
 // newSender is NewSender with a resolver.
-func newSender(guard *Guard, resolver *net.Resolver) *Sender {
-	dialer := &net.Dialer{Timeout: dialTimeout, Control: guard.control, Resolver: resolver}
-	return &Sender{transport: &http.Transport{
-		Proxy: nil, DialContext: dialer.DialContext, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
-		TLSHandshakeTimeout: dialTimeout, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
-		MaxIdleConnsPerHost: idlePerHost, MaxIdleConns: 4096, IdleConnTimeout: idleTimeout,
-		Protocols: http1(),
-	}}
-}
-
-// http1 allows only HTTP/1.1, because deliveries that share an HTTP/2 connection could wait for each other.
-func http1() *http.Protocols {
-	p := &http.Protocols{}
-	p.SetHTTP1(true)
-	return p
+func newSender(guard *egress.Guard, resolver *net.Resolver) *Sender {
+	transport := guard.Transport(resolver) // HTTP/1.1: deliveries that share an HTTP/2 connection could wait for each other
+	transport.MaxIdleConnsPerHost, transport.MaxIdleConns, transport.IdleConnTimeout = idlePerHost, 4096, idleTimeout
+	return &Sender{transport: transport}
 }
 
 // Close closes idle connections.
@@ -109,8 +98,8 @@ func reason(ctx context.Context, err error) string {
 	var errno syscall.Errno
 	var op *net.OpError
 	switch {
-	case errors.Is(err, errRefused):
-		return errRefused.Error()
+	case errors.Is(err, egress.ErrRefused):
+		return egress.ErrRefused.Error()
 	case ctx.Err() != nil || isTimeout(err):
 		return "no response in time"
 	case errors.As(err, &name):

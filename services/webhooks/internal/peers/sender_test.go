@@ -22,6 +22,9 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/libs/dnstest"
+	"holdfast.dev/libs/egress"
+
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
@@ -31,7 +34,7 @@ const attempt = time.Second
 // testSender returns a sender that can connect to loopback, with any name that ends in .test.
 func testSender(t *testing.T) *Sender {
 	t.Helper()
-	s := newSender(newGuard(t, "127.0.0.0/8", "::1/128"), zone(here).resolver())
+	s := newSender(newGuard(t, "127.0.0.0/8", "::1/128"), dnstest.Zone(here).Resolver())
 	t.Cleanup(s.Close)
 	return s
 }
@@ -168,9 +171,9 @@ func TestIPv6(t *testing.T) {
 	if a := send(t, s, domain.Outgoing{URL: l.URL}); a.Status != 404 {
 		t.Errorf("%d %q", a.Status, a.Err)
 	}
-	refusing := newSender(newGuard(t, "127.0.0.0/8"), zone(here).resolver())
+	refusing := newSender(newGuard(t, "127.0.0.0/8"), dnstest.Zone(here).Resolver())
 	defer refusing.Close()
-	if a := send(t, refusing, domain.Outgoing{URL: l.URL}); a.Err != errRefused.Error() {
+	if a := send(t, refusing, domain.Outgoing{URL: l.URL}); a.Err != egress.ErrRefused.Error() {
 		t.Errorf("::1, which is not allowed: %d %q", a.Status, a.Err)
 	}
 }
@@ -372,7 +375,7 @@ func TestReason(t *testing.T) {
 		{op(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), "no route to host"},
 		{op(os.NewSyscallError("connect", syscall.ETIMEDOUT)), "no response in time"},
 		{op(os.ErrDeadlineExceeded), "no response in time"},
-		{op(errRefused), errRefused.Error()},
+		{op(egress.ErrRefused), egress.ErrRefused.Error()},
 		{op(&net.DNSError{Err: "no such host", Name: "a.test", Server: "10.96.0.10:53"}), "the host's name does not resolve"},
 		{op(&net.DNSError{Err: "i/o timeout", Name: "a.test", Server: "10.96.0.10:53", IsTimeout: true}), "no response in time"},
 		{op(errors.New("missing address")), "missing address"},

@@ -1,12 +1,14 @@
-// Package peers sends deliveries to receivers, which may be hostile. It determines which addresses the platform connects to, and
-// limits what a receiver can make the platform do.
-package peers
+// Package egress contains the guard against server-side request forgery: it determines to which addresses a service connects when a
+// stranger has named the URL, such as receivers of webhooks and OAuth clients.
+package egress
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -20,7 +22,7 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Ports are the ports of public addresses on which receivers may listen.
+// Ports are the ports of public addresses to which connections are allowed.
 var Ports = []uint16{80, 443, 8080, 8443}
 
 // refused4 and refused6 are the blocked ranges within 0.0.0.0/0 and 2000::/3. The chart's network policy has the same ranges. They
@@ -28,6 +30,12 @@ var Ports = []uint16{80, 443, 8080, 8443}
 var (
 	refused4 = append(slices.Clone(ssrf.IPv4DeniedPrefixes), netip.MustParsePrefix("168.63.129.16/32"))
 	refused6 = ssrf.IPv6DeniedPrefixes
+)
+
+// The limits of a connection and of a response's headers.
+const (
+	DialTimeout = 5 * time.Second
+	maxHeader   = 32 << 10
 )
 
 // resolveTimeout is the time that CheckURL waits for a name to resolve.
@@ -46,30 +54,31 @@ type Guard struct {
 	public   *ssrf.Guardian
 }
 
-// NewGuard returns a guard that allows the given ranges, such as 127.0.0.0/8, in addition to public addresses.
-func NewGuard(allowed []string) (*Guard, error) {
+// NewGuard returns a guard that allows the given ranges, such as 127.0.0.0/8, in addition to public addresses. setting is the name of the
+// setting with the ranges, for errors.
+func NewGuard(setting string, allowed []string) (*Guard, error) {
 	g := &Guard{Resolver: &net.Resolver{PreferGo: true}, public: ssrf.New(
 		ssrf.WithPorts(Ports...), ssrf.WithDeniedV4Prefixes(refused4...), ssrf.WithDeniedV6Prefixes(refused6...))}
 	for _, text := range allowed {
 		p, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("WEBHOOK_ALLOWED_CIDRS: %q is not a range; want one such as 10.0.0.0/8", text)
+			return nil, fmt.Errorf("%s: %q is not a range; want one such as 10.0.0.0/8", setting, text)
 		}
 		g.allowed = append(g.allowed, p.Masked())
 	}
 	return g, nil
 }
 
-// The errors of CheckURL and of the dialer.
+// The errors of CheckURL, and ErrRefused of the dialer.
 var (
-	errForm    = errors.New("Must be an absolute URL with a host, without user, password or fragment.") //nolint:staticcheck // a sentence for the operator
-	errScheme  = errors.New("Must be an https URL.")                                                    //nolint:staticcheck // as above
-	errSchemes = errors.New("Must be an http or https URL.")                                            //nolint:staticcheck // as above
-	errPrivate = errors.New("Must be at a public address, on port 80, 443, 8080 or 8443.")              //nolint:staticcheck // as above
-	errRefused = errors.New("the address is not public, or the port is not 80, 443, 8080 or 8443")
+	ErrForm    = errors.New("Must be an absolute URL with a host, without user, password or fragment.") //nolint:staticcheck // a sentence for the operator
+	ErrScheme  = errors.New("Must be an https URL.")                                                    //nolint:staticcheck // as above
+	ErrSchemes = errors.New("Must be an http or https URL.")                                            //nolint:staticcheck // as above
+	ErrPrivate = errors.New("Must be at a public address, on port 80, 443, 8080 or 8443.")              //nolint:staticcheck // as above
+	ErrRefused = errors.New("the address is not public, or the port is not 80, 443, 8080 or 8443")
 )
 
-// CheckURL returns nil if deliveries may be sent to raw, otherwise a sentence that describes what is allowed. In live mode the URL
+// CheckURL returns nil if requests may be sent to raw, otherwise a sentence that describes what is allowed. In live mode the URL
 // must be https. A name that does not resolve now is allowed, because each attempt checks the address again.
 func (g *Guard) CheckURL(ctx context.Context, raw string, live bool) error {
 	u, err := parse(raw)
@@ -77,7 +86,7 @@ func (g *Guard) CheckURL(ctx context.Context, raw string, live bool) error {
 		return err
 	}
 	if live && u.Scheme != "https" {
-		return errScheme
+		return ErrScheme
 	}
 	port, err := portOf(u)
 	if err != nil {
@@ -88,10 +97,10 @@ func (g *Guard) CheckURL(ctx context.Context, raw string, live bool) error {
 	}
 	host, err := ascii(u.Hostname())
 	if err != nil || likeAddress(host) {
-		return errForm
+		return ErrForm
 	}
 	if len(g.allowed) == 0 && !slices.Contains(Ports, port) { // no address on this port is allowed
-		return errPrivate
+		return ErrPrivate
 	}
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
@@ -107,17 +116,17 @@ func (g *Guard) CheckURL(ctx context.Context, raw string, live bool) error {
 	return nil
 }
 
-// parse parses a URL and checks that it is valid for a receiver, except for its address.
+// parse parses a URL and checks its form, but not its address.
 func parse(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil || strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
-		return nil, errForm
+		return nil, ErrForm
 	}
 	if u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errSchemes
+		return nil, ErrSchemes
 	}
 	if u.Hostname() == "" || u.User != nil || u.Fragment != "" || u.Opaque != "" || strings.Contains(u.Host, "%") {
-		return nil, errForm
+		return nil, ErrForm
 	}
 	return u, nil
 }
@@ -127,13 +136,13 @@ func portOf(u *url.URL) (uint16, error) {
 	text := u.Port()
 	if text == "" {
 		if strings.HasSuffix(u.Host, ":") {
-			return 0, errForm
+			return 0, ErrForm
 		}
 		return map[string]uint16{"http": 80, "https": 443}[u.Scheme], nil
 	}
 	port, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || port == 0 {
-		return 0, errForm
+		return 0, ErrForm
 	}
 	return uint16(port), nil
 }
@@ -160,10 +169,10 @@ func likeAddress(host string) bool {
 	return strings.Trim(last, "0123456789") == ""
 }
 
-// checkAddress returns errPrivate if an address and port are not allowed.
+// checkAddress returns ErrPrivate if an address and port are not allowed.
 func (g *Guard) checkAddress(addr netip.Addr, port uint16) error {
 	if addr.Zone() != "" {
-		return errPrivate
+		return ErrPrivate
 	}
 	plain := addr.Unmap()
 	if slices.ContainsFunc(g.allowed, func(p netip.Prefix) bool { return p.Contains(plain) }) {
@@ -174,16 +183,28 @@ func (g *Guard) checkAddress(addr netip.Addr, port uint16) error {
 		network = "tcp6"
 	}
 	if err := g.public.Safe(network, netip.AddrPortFrom(plain, port).String(), nil); err != nil {
-		return errPrivate
+		return ErrPrivate
 	}
 	return nil
+}
+
+// Transport returns a transport that connects only where the guard allows it. It trusts the system's certificates, uses no proxy and only
+// HTTP/1.1, and does not decompress. resolver finds the addresses of names.
+func (g *Guard) Transport(resolver *net.Resolver) *http.Transport {
+	dialer := &net.Dialer{Timeout: DialTimeout, Control: g.control, Resolver: resolver}
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
+	return &http.Transport{
+		Proxy: nil, DialContext: dialer.DialContext, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
+		TLSHandshakeTimeout: DialTimeout, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, Protocols: protocols,
+	}
 }
 
 // control is the hook of net.Dialer that receives the address before it is dialed.
 func (g *Guard) control(network, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp4" && network != "tcp6" || g.checkAddress(at.Addr(), at.Port()) != nil {
-		return errRefused
+		return ErrRefused
 	}
 	return nil
 }

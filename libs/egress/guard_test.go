@@ -1,4 +1,4 @@
-package peers
+package egress
 
 import (
 	"context"
@@ -42,7 +42,7 @@ var testNames = names{
 }
 
 func newGuard(t testing.TB, allowed ...string) *Guard {
-	g, err := NewGuard(allowed)
+	g, err := NewGuard("ALLOWED_CIDRS", allowed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ var urls = map[error][]string{
 		"http://169.255.0.0/", "http://172.15.255.255/", "http://172.32.0.0/", "http://192.0.1.0/", "http://192.167.255.255/", "http://192.169.0.0/", "http://198.17.255.255/", "http://168.63.129.15/", "http://168.63.129.17/",
 		"http://198.20.0.0/", "http://223.255.255.255/", "http://1.0.0.0/", "http://[2001:200::1]/", "http://[2003::1]/", "http://[2000::1]/", "http://[3ffe:ffff::1]/",
 	},
-	errPrivate: {
+	ErrPrivate: {
 		"http://127.0.0.1/", "http://127.0.0.1:8080/", "http://127.1.2.3/", "http://127.255.255.255/", "http://0.0.0.0/", "http://0.1.2.3/",
 		"http://10.0.0.1/", "http://10.255.255.255/", "http://172.16.0.1/", "http://172.31.255.255/", "http://192.168.0.1/", "http://192.168.255.255/",
 		"http://100.64.0.1/", "http://100.100.100.200/", "http://100.127.255.255/", // shared; one provider's metadata
@@ -84,7 +84,7 @@ var urls = map[error][]string{
 		"http://93.184.215.14:1/", "http://93.184.215.14:22/", "http://93.184.215.14:25/", "http://93.184.215.14:6379/", "http://93.184.215.14:65535/", "http://public.test:3000/",
 		"http://nowhere.test:22/", "https://nowhere.test:8444/",
 	},
-	errForm: {
+	ErrForm: {
 		"http://2130706433/", "http://0x7f000001/", "http://0X7F000001/", "http://017700000001/", "http://0/", "http://127.1/", "http://127.0.1/", "http://10.1/", "http://0x7f.1/", "http://0x7f.0.0.0x1/",
 		"http://0177.0.0.1/", "http://127.0.0.01/", "http://0x/", "http://127.0.0.1./", "http://127.0.0.1../", "http://localhost../", "http://256.256.256.256/", "http://1.2.3.4.5/", "http://a.1/", "http://a.0x7f/",
 		"http://１２７.０.０.１/", "http://①②⑦.⓪.⓪.①/", "http://127。0。0。1/", "http://127．0．0．1/", "http://127｡0｡0｡1/", "http://%EF%BC%91%EF%BC%92%EF%BC%97.0.0.1/", "http://２１３０７０６４３３/",
@@ -96,7 +96,7 @@ var urls = map[error][]string{
 		"http://public.test:/", "http://public.test:0/", "http://public.test:65536/", "http://public.test:-80/", "http://public.test:+80/", "http://public.test:8o/", "http://public.test:80:80/", "http://public.test:0x50/", "http://public.test:４４３/",
 		"http://xn--\u00fc.test/", "%", "http://%zz/",
 	},
-	errSchemes: {
+	ErrSchemes: {
 		"", "public.test", "//public.test/", "/etc/passwd", "public.test/hook", "file:///etc/passwd", "gopher://127.0.0.1:6379/_INFO", "ftp://public.test/", "unix:///var/run/docker.sock", "ws://public.test/",
 		"data:text/plain,a", "javascript:alert(1)", "httpx://public.test/", "mailto:a@public.test", "dict://127.0.0.1:11211/", "ldap://public.test", "http+unix://var/run/",
 	},
@@ -116,7 +116,7 @@ func TestCheckURL(t *testing.T) {
 			}
 		}
 	}
-	if err := g.CheckURL(t.Context(), "http://public.test/", true); !errors.Is(err, errScheme) {
+	if err := g.CheckURL(t.Context(), "http://public.test/", true); !errors.Is(err, ErrScheme) {
 		t.Errorf("http in live mode: %v", err)
 	}
 }
@@ -135,7 +135,7 @@ func TestTheChartsPolicyIsTheGuards(t *testing.T) {
 		}
 	}
 	for _, golden := range []string{"default", "dev", "production"} {
-		rendered, err := os.ReadFile("../../../../charts/testdata/" + golden + ".yaml")
+		rendered, err := os.ReadFile("../../charts/testdata/" + golden + ".yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestDialerMatchesCheckURL(t *testing.T) {
 					refused = append(refused, a)
 				}
 			}
-			if want == nil && len(refused) > 0 || errors.Is(want, errPrivate) && len(refused) == 0 && len(addrs) > 0 {
+			if want == nil && len(refused) > 0 || errors.Is(want, ErrPrivate) && len(refused) == 0 && len(addrs) > 0 {
 				t.Errorf("%q (%v) leads to %v, of which the dialler refuses %v", raw, want, addrs, refused)
 			}
 			if want == nil && host == "" {
@@ -227,7 +227,7 @@ func TestNoSpecialAddressIsAccepted(t *testing.T) {
 		b := v4.As4()
 		for _, raw := range []string{v4.String(), "[::ffff:" + v4.String() + "]", fmt.Sprintf("[::ffff:%x:%x]", int(b[0])<<8|int(b[1]), int(b[2])<<8|int(b[3]))} {
 			err := g.CheckURL(t.Context(), "http://"+raw+"/", false)
-			if special(v4) && !errors.Is(err, errPrivate) {
+			if special(v4) && !errors.Is(err, ErrPrivate) {
 				t.Fatalf("%s: %v", raw, err)
 			}
 		}
@@ -236,13 +236,13 @@ func TestNoSpecialAddressIsAccepted(t *testing.T) {
 			fmt.Sprint(n), fmt.Sprintf("0x%x", n), fmt.Sprintf("0%o", n), fmt.Sprintf("0x%x.%d", b[0], n&0xffffff), fmt.Sprintf("%d.0x%x", b[0], n&0xffffff),
 			fmt.Sprintf("0%o.%d.%d.%d", b[0], b[1], b[2], b[3]), fmt.Sprintf("%d.%d.%d", b[0], b[1], n&0xffff), v4.String() + ".",
 		} {
-			if err := g.CheckURL(t.Context(), "http://"+raw+"/", false); !errors.Is(err, errForm) {
+			if err := g.CheckURL(t.Context(), "http://"+raw+"/", false); !errors.Is(err, ErrForm) {
 				t.Fatalf("%s: %v", raw, err)
 			}
 		}
 		inside := netip.AddrFrom16([16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "IPv6")))
 		err := g.CheckURL(t.Context(), "http://["+inside.String()+"]/", false)
-		if (special(inside) || inside.Unmap().Is6() && inside.As16()[0]>>5 != 1) && !errors.Is(err, errPrivate) {
+		if (special(inside) || inside.Unmap().Is6() && inside.As16()[0]>>5 != 1) && !errors.Is(err, ErrPrivate) {
 			t.Fatalf("%s: %v", inside, err)
 		}
 	})
@@ -253,17 +253,17 @@ func TestAllowedRanges(t *testing.T) {
 	g := newGuard(t, "127.0.0.0/8", "10.1.2.3/16", "fd00:1::/32")
 	for raw, want := range map[string]error{
 		"http://127.0.0.1:5000/": nil, "http://127.255.255.255:1/": nil, "https://127.0.0.1/": nil, "http://[::ffff:127.0.0.1]:5000/": nil, "http://[::ffff:7f00:1]:22/": nil,
-		"http://10.1.0.0:65535/": nil, "http://10.1.255.255/": nil, "http://10.2.0.0/": errPrivate, "http://10.0.255.255:8080/": errPrivate,
-		"http://[fd00:1::5]:9/": nil, "http://[fd00:2::5]/": errPrivate, "http://[::1]/": errPrivate, "http://[::127.0.0.1]/": errPrivate, "http://[64:ff9b::7f00:1]/": errPrivate,
-		"http://192.168.0.1/": errPrivate, "http://93.184.215.14/": nil, "http://93.184.215.14:5000/": errPrivate, "http://0.0.0.0:5000/": errPrivate,
-		"http://2130706433/": errForm, "http://127.1:5000/": errForm, "http://127.0.0.1:0/": errForm, "http://u@127.0.0.1/": errForm, "ftp://127.0.0.1/": errSchemes,
-		"http://mapped.test:5000/": nil, "http://localhost:5000/": errPrivate, "http://nowhere.test:5000/": nil, "http://public.test:5000/": errPrivate,
+		"http://10.1.0.0:65535/": nil, "http://10.1.255.255/": nil, "http://10.2.0.0/": ErrPrivate, "http://10.0.255.255:8080/": ErrPrivate,
+		"http://[fd00:1::5]:9/": nil, "http://[fd00:2::5]/": ErrPrivate, "http://[::1]/": ErrPrivate, "http://[::127.0.0.1]/": ErrPrivate, "http://[64:ff9b::7f00:1]/": ErrPrivate,
+		"http://192.168.0.1/": ErrPrivate, "http://93.184.215.14/": nil, "http://93.184.215.14:5000/": ErrPrivate, "http://0.0.0.0:5000/": ErrPrivate,
+		"http://2130706433/": ErrForm, "http://127.1:5000/": ErrForm, "http://127.0.0.1:0/": ErrForm, "http://u@127.0.0.1/": ErrForm, "ftp://127.0.0.1/": ErrSchemes,
+		"http://mapped.test:5000/": nil, "http://localhost:5000/": ErrPrivate, "http://nowhere.test:5000/": nil, "http://public.test:5000/": ErrPrivate,
 	} {
 		if err := g.CheckURL(t.Context(), raw, false); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", raw, err, want)
 		}
 	}
-	if err := g.CheckURL(t.Context(), "http://127.0.0.1/", true); !errors.Is(err, errScheme) {
+	if err := g.CheckURL(t.Context(), "http://127.0.0.1/", true); !errors.Is(err, ErrScheme) {
 		t.Errorf("http in live mode: %v", err)
 	}
 	both := newGuard(t, "127.0.0.0/8", "::1/128")
@@ -275,7 +275,7 @@ func TestAllowedRanges(t *testing.T) {
 func TestNewGuardRefusesWhatIsNoRange(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "10.0.0.0", "10.0.0.0/33", "localhost", "10.0.0.0/8,127.0.0.0/8", "fe80::/10%eth0"} {
-		if _, err := NewGuard([]string{"127.0.0.0/8", text}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", text)) {
+		if _, err := NewGuard("ALLOWED_CIDRS", []string{"127.0.0.0/8", text}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", text)) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -302,7 +302,7 @@ func TestControl(t *testing.T) {
 		{"tcp4", "public.test:443", false},
 		{"tcp4", "", false},
 	} {
-		if err := g.control(tc.network, tc.address, nil); (err == nil) != tc.ok || err != nil && !errors.Is(err, errRefused) {
+		if err := g.control(tc.network, tc.address, nil); (err == nil) != tc.ok || err != nil && !errors.Is(err, ErrRefused) {
 			t.Errorf("%s %s: %v", tc.network, tc.address, err)
 		}
 	}
