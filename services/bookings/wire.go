@@ -46,8 +46,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	clocks := &app.Clocks{DB: p.DB, Owner: tenants, Bookings: bookings, Quotes: customers, Log: rt.Log, Patience: patience}
 	expiry := &app.Expiry{Bookings: bookings, Worker: p.Worker, Log: rt.Log}
 	rt.Every("hold expiry", expireEvery, expiry.Run)
-	feeds := app.NewFeeds(p.DB, p.Relay.Wake, rt.Common.PublicURL, time.Now)
-	holders := &app.FeedHolders{Feeds: feeds, Worker: p.Worker, Credentials: &peers.Credentials{Client: to["identity"]}, Log: rt.Log}
+	feeds := app.NewFeeds(app.FeedOptions{
+		DB: p.DB, Wake: p.Relay.Wake, PublicURL: rt.Common.PublicURL, Now: time.Now, Credentials: &peers.Credentials{Client: to["identity"]},
+	})
+	holders := &app.FeedHolders{Feeds: feeds, Worker: p.Worker, Log: rt.Log}
 	rt.Every("feed holders", holdersEvery, holders.Run)
 	p.Consume(consume.New(
 		&app.Customers{DB: p.DB}, &app.Payments{Bookings: bookings, Log: rt.Log}, &testclock.Events{DB: p.DB, Service: "bookings"},

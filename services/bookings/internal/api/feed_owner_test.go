@@ -5,13 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
-	"time"
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/pgtest"
 
 	"holdfast.dev/services/bookings/internal/app"
-	"holdfast.dev/services/bookings/internal/peers/peerstest"
 )
 
 // credential returns ctx with another credential and its scopes.
@@ -48,10 +46,8 @@ func TestAFeedEndsWithItsCredential(t *testing.T) {
 	w := newWorld(t)
 	ctx, other := pgtest.Ctx(t, caller.Live), pgtest.Ctx(t, caller.Live)
 	tenant := caller.FromContext(ctx).Tenant
-	credentials := &peerstest.Credentials{}
-	holders := &app.FeedHolders{
-		Feeds: app.NewFeeds(w.DB.App, func() {}, "https://api.test", time.Now), Worker: w.DB.Worker, Credentials: credentials, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	}
+	credentials := w.credentials
+	holders := &app.FeedHolders{Feeds: w.feeds, Worker: w.DB.Worker, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	run := func() {
 		t.Helper()
 		if err := holders.Run(t.Context()); err != nil {
@@ -89,4 +85,39 @@ func TestAFeedEndsWithItsCredential(t *testing.T) {
 	if n := w.Count(`select count(*) from outbox where strpos(encode(message, 'escape'), 'calendar_feed.deleted') > 0`); n != 3 {
 		t.Errorf("%d events", n)
 	}
+}
+
+// TestAnEndedCredentialEndsItsCalendarAtOnce checks that the next read of a calendar returns 404 after the credential of its feed has
+// ended, before the worker deletes the feed. The credential of another tenant changes nothing. A rotated key passes the calendar on to
+// its successor, until that one ends too. While identity does not respond, the calendar stays readable.
+func TestAnEndedCredentialEndsItsCalendarAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, other := pgtest.Ctx(t, caller.Live), pgtest.Ctx(t, caller.Live)
+	tenant := caller.FromContext(ctx).Tenant
+	scopes := []string{"read:bookings", "write:bookings"}
+	of := func(ctx context.Context, id string) feed {
+		return w.feed(credential(ctx, id, scopes...), `{"name":"x"}`)
+	}
+	key, rotated, grant, operator, otherTenant := of(ctx, "key_a"), of(ctx, "key_b"), of(ctx, "gr_a"), of(ctx, "op_a"), of(other, "key_a")
+	tag := w.read(key).is(200).Header.Get("ETag")
+	for _, id := range []string{"key_a", "gr_a", "op_a"} {
+		w.credentials.End(tenant, id, "")
+	}
+	w.credentials.End(tenant, "key_b", "key_c")
+	w.credentials.Fail(errors.New("identity is away"))
+	w.read(key).is(200)
+	w.credentials.Fail(nil)
+	w.read(key).is(404, "calendar_feed_not_found")
+	w.read(key, header("If-None-Match: "+tag)).is(404, "calendar_feed_not_found")
+	w.read(grant).is(404, "calendar_feed_not_found")
+	w.read(operator).is(404, "calendar_feed_not_found")
+	w.read(otherTenant).is(200)
+	w.read(rotated).is(200)
+	w.credentials.End(tenant, "key_c", "key_d")
+	w.read(rotated).is(200)
+	w.credentials.End(tenant, "key_d", "")
+	w.read(rotated).is(404, "calendar_feed_not_found")
+	w.credentials.Hang(true)
+	w.read(rotated).is(200)
 }

@@ -62,8 +62,12 @@ type world struct {
 	tenants   *peerstest.Tenants
 	clock     *clock
 	expiry    *app.Expiry
-	patience  time.Duration // how long to wait for the expiry of quotes; 0: 5 s
-	late      atomic.Int64  // by how much the clock of the idempotency store is ahead
+
+	credentials *peerstest.Credentials
+	feeds       *app.Feeds
+
+	patience time.Duration // how long to wait for the expiry of quotes; 0: 5 s
+	late     atomic.Int64  // by how much the clock of the idempotency store is ahead
 }
 
 // clock is the real time, which tests can move.
@@ -77,7 +81,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
 		Env: apitest.New(t, "bookings", migrations.FS), clock: &clock{},
-		customers: &peerstest.Customers{}, tenants: &peerstest.Tenants{},
+		customers: &peerstest.Customers{}, tenants: &peerstest.Tenants{}, credentials: &peerstest.Credentials{},
 	}
 	pgtest.Scoped(t, w.DB)
 	w.engine = w.serve(w.DB.App)
@@ -97,6 +101,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		Numbers: &numbers.Numbers{DB: db, Table: "booking_counters", Format: "B-%06d"}, Wake: func() {}, Now: w.clock.now,
 	}
 	w.expiry = &app.Expiry{Bookings: bookings, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
+	w.feeds = app.NewFeeds(app.FeedOptions{DB: db, Wake: func() {}, PublicURL: "https://api.test", Now: w.clock.now, Credentials: w.credentials})
 	handlers := &api.API{
 		DB:          db,
 		Idempotency: idempotency,
@@ -105,7 +110,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		Clocks: &app.Clocks{
 			DB: db, Owner: w.tenants, Bookings: bookings, Quotes: w.customers, Log: slog.New(slog.DiscardHandler), Patience: cmp.Or(w.patience, 5*time.Second),
 		},
-		Feeds:     app.NewFeeds(db, func() {}, "https://api.test", w.clock.now),
+		Feeds:     w.feeds,
 		Directory: w.customers,
 		Pages:     w.Pages(),
 		Server:    w.Server(idempotency, "customers", "payments", "console"),

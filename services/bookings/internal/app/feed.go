@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/obs"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/quota"
@@ -26,19 +27,24 @@ var CalendarLimits = quota.Limits{Work: "calendars", All: 4, PerTenant: 1, Waiti
 
 // Feeds contains the use cases of calendar feeds. Create it with NewFeeds.
 type Feeds struct {
-	db    *pg.DB
-	wake  func() // notifies the relay that an event was committed
+	FeedOptions
+
 	base  string // base URL of addresses
-	now   func() time.Time
 	slots *quota.Slots
 }
 
-// NewFeeds creates the use cases. publicURL is the URL at which clients reach the gateway.
-func NewFeeds(db *pg.DB, wake func(), publicURL string, now func() time.Time) *Feeds {
-	return &Feeds{
-		db: db, wake: wake, base: strings.TrimRight(publicURL, "/") + "/api/v1/calendar/", now: now,
-		slots: quota.NewSlots(CalendarLimits),
-	}
+// FeedOptions are what Feeds uses. All fields are required.
+type FeedOptions struct {
+	DB          *pg.DB
+	Wake        func() // notifies the relay that an event was committed
+	PublicURL   string // at which clients reach the gateway
+	Now         func() time.Time
+	Credentials Credentials
+}
+
+// NewFeeds creates the use cases.
+func NewFeeds(o FeedOptions) *Feeds {
+	return &Feeds{FeedOptions: o, base: strings.TrimRight(o.PublicURL, "/") + "/api/v1/calendar/", slots: quota.NewSlots(CalendarLimits)}
 }
 
 // Create creates a feed with an address. Only the response to the creation shows the address.
@@ -64,7 +70,7 @@ func (a *Feeds) Create(ctx context.Context, tx pg.Tx, in domain.FeedInput) (doma
 	if err != nil {
 		return domain.FeedWithURL{}, err
 	}
-	return domain.FeedWithURL{Feed: f, URL: a.base + token + ".ics"}, updated(ctx, tx, a.wake, view.Feed, nil, f, feedCreated(f))
+	return domain.FeedWithURL{Feed: f, URL: a.base + token + ".ics"}, updated(ctx, tx, a.Wake, view.Feed, nil, f, feedCreated(f))
 }
 
 // checkFeedUnit returns the 422 for a unit that the caller does not have.
@@ -95,7 +101,7 @@ func (a *Feeds) remove(ctx context.Context, tx pg.Tx, f domain.Feed) error {
 	if err := store.DeleteFeed(ctx, tx, f.ID); err != nil {
 		return err
 	}
-	return updated(ctx, tx, a.wake, view.Feed, nil, f, feedDeleted(f))
+	return updated(ctx, tx, a.Wake, view.Feed, nil, f, feedDeleted(f))
 }
 
 // Open returns the feed of a token, or domain.ErrFeedNotFound. A malformed token is not looked up.
@@ -104,11 +110,11 @@ func (a *Feeds) Open(ctx context.Context, token string) (store.OpenFeed, error) 
 	if !ok {
 		return store.OpenFeed{}, domain.ErrFeedNotFound
 	}
-	return store.FeedByHash(ctx, a.db.Read(ctx), hash[:])
+	return store.FeedByHash(ctx, a.DB.Read(ctx), hash[:])
 }
 
 // Calendar returns the calendar of a token's feed, in the tenant and mode of the feed. The feed of a suspended tenant returns
-// tenantstate.ErrSuspended.
+// tenantstate.ErrSuspended, and a feed whose credential has ended domain.ErrFeedNotFound.
 func (a *Feeds) Calendar(ctx context.Context, token string) ([]byte, error) {
 	f, err := a.Open(ctx, token)
 	if err != nil {
@@ -122,10 +128,49 @@ func (a *Feeds) Calendar(ctx context.Context, token string) ([]byte, error) {
 	from := caller.FromContext(ctx)
 	from.Tenant, from.Mode, from.Timezone, from.Clock = f.TenantID, caller.ModeOf(f.Livemode), f.Timezone, f.Clock
 	ctx = caller.With(ctx, from)
-	if suspended, err := tenantstate.Suspended(ctx, a.db.Read(ctx)); err != nil || suspended {
+	if suspended, err := tenantstate.Suspended(ctx, a.DB.Read(ctx)); err != nil || suspended {
 		return nil, cmp.Or(err, error(tenantstate.ErrSuspended))
 	}
+	if err := a.checkHolder(ctx, f); err != nil {
+		return nil, err
+	}
 	return a.render(ctx, f)
+}
+
+// holderTimeout limits how long a calendar waits for the state of its feed's credential.
+const holderTimeout = time.Second
+
+// maxSuccessors is the number of rotations that a check follows. FeedHolders transfers a feed after each rotation, so the holder
+// rarely has more than one successor.
+const maxSuccessors = 4
+
+// checkHolder returns domain.ErrFeedNotFound if the credential that holds the feed has ended. FeedHolders deletes the feed later. If
+// identity does not respond within holderTimeout, the feed stays readable, as FeedHolders keeps it.
+func (a *Feeds) checkHolder(ctx context.Context, f store.OpenFeed) error {
+	holder, err := store.FeedHolder(ctx, a.DB.Read(ctx), f.ID)
+	if err != nil {
+		return err
+	}
+	asking, cancel := context.WithTimeout(ctx, holderTimeout)
+	defer cancel()
+	for range maxSuccessors {
+		if holder == "" {
+			return nil
+		}
+		ended, err := a.Credentials.Ended(asking, []domain.FeedHolder{{TenantID: f.TenantID, ID: holder}})
+		switch {
+		case err != nil:
+			obs.Add(ctx, slog.String("feed_holder", "unchecked: "+err.Error()))
+			return ctx.Err()
+		case len(ended) == 0:
+			return nil
+		}
+		holder = ended[0].Successor
+		if holder == "" {
+			return domain.ErrFeedNotFound
+		}
+	}
+	return nil
 }
 
 func (a *Feeds) render(ctx context.Context, f store.OpenFeed) ([]byte, error) {
@@ -133,10 +178,10 @@ func (a *Feeds) render(ctx context.Context, f store.OpenFeed) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := caller.FromContext(ctx).Now(a.now())
+	now := caller.FromContext(ctx).Now(a.Now())
 	today := civil.DateOf(now.In(loc))
 	first, last := today.AddDays(-domain.CalendarDaysBefore), today.AddDays(domain.CalendarDaysAfter)
-	entries, err := store.Calendar(ctx, a.db.Read(ctx), store.CalendarRange{
+	entries, err := store.Calendar(ctx, a.DB.Read(ctx), store.CalendarRange{
 		From: first, Today: today, To: last,
 		Unit: f.UnitID, Details: f.IncludeDetails,
 	})
@@ -147,7 +192,7 @@ func (a *Feeds) render(ctx context.Context, f store.OpenFeed) ([]byte, error) {
 		entries[i] = entries[i].At(now)
 	}
 	during := domain.Span{From: first.AddDays(-1).End(loc), To: last.End(loc)}
-	closures, err := store.ClosuresDuring(ctx, a.db.Read(ctx), during, unitOrNil(f.UnitID), domain.CalendarClosures)
+	closures, err := store.ClosuresDuring(ctx, a.DB.Read(ctx), during, unitOrNil(f.UnitID), domain.CalendarClosures)
 	if err != nil {
 		return nil, err
 	}
@@ -174,10 +219,9 @@ type Credentials interface {
 // identity each time, so nothing is missed while Kafka or this service is down. Any number of processes can run it at the same
 // time.
 type FeedHolders struct {
-	Feeds       *Feeds
-	Worker      *pg.DB // worker role: finds the feeds of all tenants
-	Credentials Credentials
-	Log         *slog.Logger
+	Feeds  *Feeds
+	Worker *pg.DB // worker role: finds the feeds of all tenants
+	Log    *slog.Logger
 
 	failing int
 }
@@ -219,7 +263,7 @@ func (a *FeedHolders) check(ctx context.Context, list []store.HeldFeed) error {
 	for i, f := range list {
 		holders[i] = domain.FeedHolder{TenantID: f.TenantID, ID: f.Holder}
 	}
-	ended, err := a.Credentials.Ended(ctx, holders)
+	ended, err := a.Feeds.Credentials.Ended(ctx, holders)
 	if err != nil {
 		return err
 	}
@@ -240,7 +284,7 @@ func (a *FeedHolders) check(ctx context.Context, list []store.HeldFeed) error {
 
 func (a *FeedHolders) end(ctx context.Context, f store.HeldFeed, e domain.EndedHolder) error {
 	ctx = caller.With(ctx, caller.Service("bookings", f.TenantID, caller.ModeOf(f.Livemode)))
-	err := a.Feeds.db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+	err := a.Feeds.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		if e.Successor != "" {
 			return store.PassFeed(ctx, tx, f.ID, f.Holder, e.Successor)
 		}

@@ -175,6 +175,7 @@ type Credentials struct {
 	mu    sync.Mutex
 	ended map[domain.FeedHolder]string
 	fail  error
+	hang  bool
 }
 
 // End ends a credential, or replaces it with a successor.
@@ -194,10 +195,21 @@ func (f *Credentials) Fail(err error) {
 	f.fail = err
 }
 
-// Ended implements app.Credentials.
-func (f *Credentials) Ended(_ context.Context, holders []domain.FeedHolder) (out []domain.EndedHolder, err error) {
+// Hang makes each call wait for the end of its context.
+func (f *Credentials) Hang(hang bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.hang = hang
+}
+
+// Ended implements app.Credentials.
+func (f *Credentials) Ended(ctx context.Context, holders []domain.FeedHolder) (out []domain.EndedHolder, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.hang {
+		<-ctx.Done()
+		return nil, ctx.Err() //nolint:wrapcheck // as peer.Client
+	}
 	for _, h := range holders {
 		if successor, ok := f.ended[h]; ok {
 			out = append(out, domain.EndedHolder{FeedHolder: h, Successor: successor})
