@@ -623,7 +623,7 @@ type BookingCancelledEvent struct {
 	Data BookingEventData `json:"data"`
 }
 
-// BookingCreate A booking to create. Set its time with event_date, plus event_start_time and event_end_time for part of a day, or with starts_at and ends_at. Either event_date or starts_at is required. You can leave out the end if the package or the service has a duration.
+// BookingCreate A booking to create. Set its time with event_date, plus event_start_time and event_end_time for part of a day, or with starts_at and ends_at. Either event_date or starts_at is required. You can leave out the end if the package or the service has a duration. Without an end, a service and a package, the booking gets the service of its unit, if the unit has exactly one active service. Send null as service_id to prevent this.
 type BookingCreate struct {
 	// EventDate Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used.
 	EventDate *string `json:"event_date,omitempty"`
@@ -788,7 +788,7 @@ type BookingSortOrder string
 // BookingStatus Status of a booking. `cancelled` and `expired` are final.
 type BookingStatus string
 
-// BookingUpdate Fields of a booking to update. Fields that you leave out stay unchanged, and so do fields that you send back with their current value. To move a booking, send its new start; only an end that you send changes its length.
+// BookingUpdate Fields of a booking to update. Fields that you leave out stay unchanged, and so do fields that you send back with their current value. To move a booking, send its new start; only an end that you send changes its length. If the change needs a duration, the unit can determine the service, as for a new booking.
 type BookingUpdate struct {
 	// EventDate Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime, of which only the local date is used. A booking of several days keeps its number of days and its local times.
 	EventDate *string `json:"event_date,omitempty"`

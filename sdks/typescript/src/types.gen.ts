@@ -1571,7 +1571,7 @@ export type BookingUpdateStatus = 'pending' | 'confirmed' | 'expired' | 'cancell
 export type PaymentStatus = "unpaid" | "deposit_paid" | "partially_paid" | "paid" | "overpaid" | "partially_refunded" | "refunded" | (string & {});
 
 /**
- * A booking to create. Set its time with event_date, plus event_start_time and event_end_time for part of a day, or with starts_at and ends_at. Either event_date or starts_at is required. You can leave out the end if the package or the service has a duration.
+ * A booking to create. Set its time with event_date, plus event_start_time and event_end_time for part of a day, or with starts_at and ends_at. Either event_date or starts_at is required. You can leave out the end if the package or the service has a duration. Without an end, a service and a package, the booking gets the service of its unit, if the unit has exactly one active service. Send null as service_id to prevent this.
  */
 export type BookingCreate = {
     /**
@@ -1641,7 +1641,7 @@ export type BookingCreate = {
 };
 
 /**
- * Fields of a booking to update. Fields that you leave out stay unchanged, and so do fields that you send back with their current value. To move a booking, send its new start; only an end that you send changes its length.
+ * Fields of a booking to update. Fields that you leave out stay unchanged, and so do fields that you send back with their current value. To move a booking, send its new start; only an end that you send changes its length. If the change needs a duration, the unit can determine the service, as for a new booking.
  */
 export type BookingUpdate = {
     /**

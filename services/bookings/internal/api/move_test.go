@@ -119,7 +119,8 @@ func TestMissingDuration(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	service := w.offer(ctx, "/services", `{"name":"Tour","duration_minutes":60}`).ID
-	unit := w.offer(ctx, "/units", fmt.Sprintf(`{"name":"Boat","service_ids":[%q]}`, service)).ID
+	other := w.offer(ctx, "/services", `{"name":"Class","duration_minutes":30}`).ID
+	unit := w.offer(ctx, "/units", fmt.Sprintf(`{"name":"Boat","service_ids":[%q,%q]}`, service, other)).ID
 	const start = `{"event_date":"2030-05-01","event_start_time":"10:00"`
 	for body, named := range map[string]bool{start + `}`: false, start + fmt.Sprintf(`,"unit_id":%q}`, unit): true} {
 		if got := string(w.post(ctx, body).is(422, "invalid_request", "event_end_time").Body); strings.Contains(got, service) != named {

@@ -41,6 +41,17 @@ func (in BookingInput) HasSchedule() bool {
 	return in.HasTime() || in.CustomerID.Given() || in.ServiceID.Given() || in.UnitID.Given() || in.PackageID.Given() || in.GuestCount.Given()
 }
 
+// needsDuration reports whether the end of the booking follows from a duration: a booking without times gets only a start, or the end
+// of a timed booking is cleared.
+func (in BookingInput) needsDuration(timed bool) bool {
+	start := in.Start.Pointer() != nil || in.StartsAt.Pointer() != nil
+	end := in.End.Pointer() != nil || in.EndsAt.Pointer() != nil
+	if timed {
+		return (start || !in.Start.Given()) && !end && (in.End.Given() || in.EndsAt.Given())
+	}
+	return start && !end
+}
+
 // When is the parsed time of an input.
 type When struct {
 	Day        *civil.Date

@@ -12,6 +12,7 @@ type Links struct {
 	Service  ServiceID // zero if a package is set: the package's service
 	Unit     UnitID
 	Package  PackageID
+	Implied  bool // the unit's only active service applies
 }
 
 // Links merges the booking's ids with those of the input. If the package changes, its service applies.
@@ -25,6 +26,7 @@ func (b Booking) Links(in BookingInput) Links {
 	if !l.Package.IsZero() && l.Package != b.PackageID && !in.ServiceID.Given() {
 		l.Service = ServiceID{}
 	}
+	l.Implied = !in.ServiceID.Given() && l.Service.IsZero() && l.Package.IsZero() && !l.Unit.IsZero() && in.needsDuration(b.Timed())
 	return l
 }
 
@@ -117,6 +119,9 @@ func (l *linker) packaged() {
 
 func (l *linker) service() {
 	c := l.in.ServiceID
+	if l.was.Links(l.in).Implied && l.refs.Service != nil {
+		l.b.ServiceID = l.refs.Service.ID
+	}
 	if !c.Given() || stays(c, l.was.ServiceID) && l.b.PackageID == l.was.PackageID {
 		return
 	}

@@ -24,12 +24,14 @@ type Linked struct {
 // Refs reads the rows that a booking refers to in one round trip. It locks the unit as LockUnits does. now determines which holds have
 // lapsed.
 func Refs(ctx context.Context, tx pg.Tx, l domain.Links, now time.Time) (refs Linked, err error) {
-	args := pg.Args{"unit": l.Unit, "package": l.Package, "service": l.Service, "customer": l.Customer}
+	args := pg.Args{"unit": l.Unit, "package": l.Package, "service": l.Service, "customer": l.Customer, "implied": l.Implied}
 	b := &pgx.Batch{}
 	b.Queue(`select `+unitColumns+` from units u where u.tenant_id = @tenant and u.livemode = @live and u.id = @unit for no key update of u`, args)
 	b.Queue(`select `+packageColumns+` from packages p where p.tenant_id = @tenant and p.livemode = @live and p.id = @package`, args)
 	b.Queue(`select `+serviceColumns+` from services s where s.tenant_id = @tenant and s.livemode = @live and s.id = coalesce(@service::uuid,
-		(select p.service_id from packages p where p.tenant_id = @tenant and p.livemode = @live and p.id = @package))`, args)
+		(select p.service_id from packages p where p.tenant_id = @tenant and p.livemode = @live and p.id = @package),
+		(select (array_agg(a.id))[1] from unit_services us join services a on a.tenant_id = us.tenant_id and a.livemode = us.livemode and a.id = us.service_id
+			where @implied::bool and us.tenant_id = @tenant and us.livemode = @live and us.unit_id = @unit and a.active having count(*) = 1))`, args)
 	b.Queue(`select `+customerColumns+` from customers c where c.tenant_id = @tenant and c.livemode = @live and c.id = @customer`, args)
 	b.Queue(`select `+ruleColumns+` from holiday_rules r where r.tenant_id = @tenant and r.livemode = @live and r.active and @package::uuid is not null`, args)
 	// Without @now, so that PostgreSQL does not plan the statement again for each value.
