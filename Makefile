@@ -29,7 +29,7 @@ SCALAR := services/gateway/internal/api/docs/assets/scalar.js
 SEARCH := services/gateway/internal/api/docs/assets/minisearch.js
 FUZZTIME ?= 30s
 PAGES := $(wildcard services/*/internal/pages)
-GENERATED := proto/api proto/events proto/internalapi proto/platformapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) services/gateway/internal/api/docs/guides charts/platform/files/services.yaml charts/platform/files/settings.yaml charts/platform/VALUES.md charts/platform/files/dashboards skaffold.yaml docs/settings.md docs/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py' 'sdks/*/reference.md' sdks/collections
+GENERATED := proto/secrets.gen.go proto/api proto/events proto/internalapi proto/platformapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) services/gateway/internal/api/docs/guides charts/platform/files/services.yaml charts/platform/files/settings.yaml charts/platform/VALUES.md charts/platform/files/dashboards skaffold.yaml docs/settings.md docs/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py' 'sdks/*/reference.md' sdks/collections
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'

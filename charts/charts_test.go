@@ -216,8 +216,9 @@ type object struct {
 		Labels      map[string]string
 		Annotations map[string]string
 	}
-	Spec map[string]any
-	Data map[string]string
+	Spec       map[string]any
+	Data       map[string]string
+	StringData map[string]string `yaml:"stringData"`
 }
 
 func objects(t *testing.T, rendered string) []object {

@@ -211,28 +211,18 @@ func TestHostsFollowTheURLs(t *testing.T) {
 	}
 }
 
-// TestSecretFiles checks that each key that docs/operations/secure.md lists for a Secret is a file that its setting refers to, and that no
+// TestSecretFiles checks that each key that `identity keys init` creates for a Secret is a file that its setting refers to, and that no
 // container has the Secret as environment variables. Roles and the login's name are no secrets, and have no files.
 func TestSecretFiles(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/operations/secure.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	documented := map[string][]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| ([a-z]+|…-migrate) \\| (`[A-Z].*) \\|$").FindAllStringSubmatch(string(page), -1) {
-		for _, key := range quoted.FindAllStringSubmatch(m[2], -1) {
-			documented[m[1]] = append(documented[m[1]], key[1])
-		}
-	}
+	want := created(t)
 	rendered := must(t, "--set", "defaults.secrets.mode=files")
 	for _, s := range proto.Services() {
-		pods := map[string]any{s.Name: podOf(find(t, rendered, "Deployment", "holdfast-"+s.Name))}
+		pods := map[string]any{"holdfast-" + s.Name: podOf(find(t, rendered, "Deployment", "holdfast-"+s.Name))}
 		if s.Database {
-			pods["…-migrate"] = podOf(find(t, rendered, "Job", "holdfast-"+s.Name+"-migrate"))
+			pods["holdfast-"+s.Name+"-migrate"] = podOf(find(t, rendered, "Job", "holdfast-"+s.Name+"-migrate"))
 		}
-		for row, pod := range pods {
-			secret := "holdfast-" + s.Name + map[bool]string{true: "-migrate"}[row != s.Name]
+		for secret, pod := range pods {
 			for _, c := range containers(pod) {
 				var keys []string
 				for _, env := range list(at(c, "env")) {
@@ -247,8 +237,8 @@ func TestSecretFiles(t *testing.T) {
 					}
 				}
 				slices.Sort(keys)
-				if want := slices.Sorted(slices.Values(documented[row])); !slices.Equal(keys, want) || len(want) == 0 {
-					t.Errorf("%s: %v, docs/operations/secure.md lists %v", secret, keys, want)
+				if want := slices.Sorted(slices.Values(want[secret])); !slices.Equal(keys, want) || len(want) == 0 {
+					t.Errorf("%s: %v, the command creates %v", secret, keys, want)
 				}
 				for _, from := range list(at(c, "envFrom")) {
 					if at(from, "secretRef") != nil {

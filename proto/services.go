@@ -32,6 +32,23 @@ type Service struct {
 // Kafka reports whether the service writes or reads a topic.
 func (s Service) Kafka() bool { return len(s.Topics)+len(s.Reads) > 0 }
 
+// Callers returns the services that call this one, in the order of Services.
+func (s Service) Callers() []string {
+	var names []string
+	for _, from := range Services() {
+		if slices.Contains(from.Calls, s.Name) {
+			names = append(names, from.Name)
+		}
+	}
+	return names
+}
+
+// Secrets returns the settings that the service must read from its Secret, sorted.
+func (s Service) Secrets() []string { return secretSettings[s.Name] }
+
+// MigrationSecrets returns the settings that the migration of a database must read from its Secret, sorted.
+func MigrationSecrets() []string { return migrationSettings }
+
 // Services returns the processes of services.yaml in the order of their start. Callers must not change them.
 var Services = sync.OnceValue(func() []Service {
 	list, err := ParseServices(servicesYAML)

@@ -16,7 +16,7 @@ import (
 const rolesHeader = `-- The databases and roles of Holdfast. Run this with psql as an administrator, on any database of the server:
 --   identity roles --print | psql "$ADMINISTRATOR_URL" --set ON_ERROR_STOP=1
 -- The administrator needs CREATEROLE and CREATEDB, as the administrators of managed servers have, and need not be a superuser.
--- It is safe to repeat. Then set the password of each role with \password, and put the URLs into the Secrets.
+-- It is safe to repeat. Then set the passwords with the SQL of identity keys passwords, or with \password.
 `
 
 func rolesCommand() *cobra.Command {

@@ -23,7 +23,7 @@ func main() {
 		Name:     "identity",
 		Config:   &cfg,
 		Serve:    func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-		Commands: append(platform.Commands("identity", migrate), rolesCommand(), tenantCommand(), keyCommand(), platformKeyCommand(), usageCommand(), operatorCommand(), appCommand(), grantCommand(), auditCommand(), platform.ResealCommand(store.ResealFactors)),
+		Commands: append(platform.Commands("identity", migrate), rolesCommand(), keysCommand(), tenantCommand(), keyCommand(), platformKeyCommand(), usageCommand(), operatorCommand(), appCommand(), grantCommand(), auditCommand(), platform.ResealCommand(store.ResealFactors)),
 	})
 }
 

@@ -89,7 +89,7 @@ func (p *platform) writeServiceEnvs() error {
 			return err
 		}
 		if p.config.SecretFiles {
-			if err := writeSecrets(filepath.Join(dir, s.Name), p.wiring().secrets(s)); err != nil {
+			if err := writeSecrets(filepath.Join(dir, s.Name), p.wiring().source().Serving(s)); err != nil {
 				return err
 			}
 		}

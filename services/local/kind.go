@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"holdfast.dev/libs/keyset"
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/local/internal/cluster"
@@ -168,11 +169,12 @@ func (k *kind) putSecrets(ctx context.Context) error {
 	secrets := map[string]map[string]string{
 		dataSecret: {"postgres-password": k.keys.Secret("postgres"), "redis-password": k.keys.Secret("redis")},
 	}
-	for _, s := range proto.Services() {
-		secrets[release+"-"+s.Name] = k.secrets(s)
-		if s.Database {
-			secrets[release+"-"+s.Name+"-migrate"] = k.migration(s)
-		}
+	set, err := k.source().New()
+	if err != nil {
+		return err
+	}
+	for name, values := range set {
+		secrets[keyset.SecretName(release, name)] = values
 	}
 	if err := k.saveKeys(ctx); err != nil { // first, because the volumes must stay readable
 		return err

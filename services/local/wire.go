@@ -9,15 +9,13 @@ import (
 	"strconv"
 	"strings"
 
+	"holdfast.dev/libs/keyset"
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/local/internal/parts"
 	"holdfast.dev/services/local/internal/state"
 	"holdfast.dev/services/local/internal/supervise"
 )
-
-// keyID is the id of the first generation of every key.
-const keyID = "k1"
 
 // wiring holds the addresses and keys for the services' settings.
 type wiring struct {
@@ -32,79 +30,27 @@ type wiring struct {
 	run         string // folder of files that services keep over a restart
 }
 
-func (w wiring) key(name string) string { return keyID + ":" + w.keys.Secret(name) }
-
-// callerKey returns the key that signs the calls of one service to another.
-func (w wiring) callerKey(from, to string) string { return w.key("caller." + from + "." + to) }
-
-// secrets returns the settings of a service that only this service can read.
-func (w wiring) secrets(s proto.Service) map[string]string {
-	vars := map[string]string{
-		"CURSOR_KEYS":             w.key("cursor"),
-		"SERVICE_ENCRYPTION_KEYS": w.key("encryption." + s.Name),
-		"CALLER_SIGN_KEYS":        w.signKeys(s),
-		"CALLER_VERIFY_KEYS":      w.verifyKeys(s),
+// source provides the values of the Secrets. The state keeps keys and passwords.
+func (w wiring) source() keyset.Source {
+	s := keyset.Source{Key: w.keys.Secret, Prefix: w.prefix, Server: w.postgresURL, Redis: w.redisURL}
+	if w.poolerPort != 0 {
+		s.ServingURL, _ = parts.Through(w.postgresURL, w.poolerPort) // checked before anything was started
 	}
-	if s.Redis {
-		vars["REDIS_URL"] = w.redisURL
-	}
-	if s.Database {
-		d := w.database(s.Name)
-		vars["DATABASE_URL"], vars["WORKER_DATABASE_URL"] = w.servingURL(d, "app"), w.servingURL(d, "worker")
-	}
-	return vars
-}
-
-// migration returns the settings of a service's migrate command.
-func (w wiring) migration(s proto.Service) map[string]string {
-	d := w.database(s.Name)
-	return map[string]string{"MIGRATE_DATABASE_URL": w.databaseURL(d, "owner"), "APP_ROLE": d.Role("app"), "WORKER_ROLE": d.Role("worker")}
-}
-
-func (w wiring) signKeys(s proto.Service) string {
-	var keys []string
-	for _, target := range s.Calls {
-		keys = append(keys, target+"="+w.callerKey(s.Name, target))
-	}
-	return strings.Join(keys, ",")
-}
-
-func (w wiring) verifyKeys(s proto.Service) string {
-	var keys []string
-	for _, from := range proto.Services() {
-		if slices.Contains(from.Calls, s.Name) {
-			keys = append(keys, from.Name+"="+w.callerKey(from.Name, s.Name))
-		}
-	}
-	return strings.Join(keys, ",")
+	return s
 }
 
 func (w wiring) database(name string) parts.Database {
 	d := parts.Database{Name: w.prefix + name, Passwords: map[string]string{}}
 	for _, role := range parts.Roles {
-		d.Passwords[role] = w.keys.Secret("database." + name + "." + role)
+		d.Passwords[role] = w.keys.Secret(keyset.PasswordName(name, role))
 	}
 	return d
 }
 
-func (w wiring) databaseURL(d parts.Database, role string) string {
-	u, _ := d.URL(w.postgresURL, role) // checked before anything was started
-	return u
-}
-
-// servingURL returns the URL for requests and background work. Commands of the owner, such as migrations, do not use the pooler.
-func (w wiring) servingURL(d parts.Database, role string) string {
-	direct := w.databaseURL(d, role)
-	if w.poolerPort == 0 {
-		return direct
-	}
-	u, _ := parts.Through(direct, w.poolerPort) // checked before anything was started
-	return u
-}
-
 // settings returns the variables with the addresses of all processes on this machine.
 func (w wiring) settings(s proto.Service) []string {
-	vars := w.secrets(s)
+	secrets := w.source().Serving(s)
+	vars := maps.Clone(secrets)
 	vars["HTTP_ADDR"] = w.address(s.Name)
 	vars["METRICS_ADDR"] = w.address(s.Name + ".metrics")
 	vars["PUBLIC_URL"], vars["AUTH_URL"] = w.publicURL(), w.publicURL()
@@ -112,7 +58,7 @@ func (w wiring) settings(s proto.Service) []string {
 		vars["KAFKA_BROKERS"], vars["KAFKA_TOPIC_PREFIX"] = w.broker, w.topicPrefix
 	}
 	if w.secretFiles != "" {
-		for name := range w.secrets(s) {
+		for name := range secrets {
 			vars[name+"_FILE"] = filepath.Join(w.secretFiles, s.Name, name)
 			delete(vars, name)
 		}
@@ -130,7 +76,7 @@ func (w wiring) settings(s proto.Service) []string {
 		vars["STRIPE_URL"] = w.stripeURL()
 	}
 	if s.Database {
-		maps.Copy(vars, w.migration(s))
+		maps.Copy(vars, w.source().Migration(s)) // its command and jobs, which do not use the pooler
 		vars["DATABASE_POOLER"] = strconv.FormatBool(w.poolerPort != 0)
 	}
 	return lines(vars)

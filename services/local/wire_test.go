@@ -86,7 +86,7 @@ func TestSettingsBehindThePooler(t *testing.T) {
 		if want := "DATABASE_URL_FILE=/folder/" + s.Name + "/DATABASE_URL"; !slices.Contains(lines, want) {
 			t.Errorf("%s lacks %s", s.Name, want)
 		}
-		for name, value := range w.secrets(s) {
+		for name, value := range w.source().Serving(s) {
 			if value != "" && strings.Contains(strings.Join(lines, "\n"), name+"="+value) {
 				t.Errorf("the environment of %s contains %s", s.Name, name)
 			}
@@ -99,7 +99,7 @@ func TestSettingsBehindThePooler(t *testing.T) {
 func TestSecretsNameNoStripe(t *testing.T) {
 	t.Parallel()
 	for _, s := range proto.Services() {
-		if url, has := (wiring{keys: state.Memory()}).secrets(s)["STRIPE_URL"]; has {
+		if url, has := (wiring{keys: state.Memory()}).source().Serving(s)["STRIPE_URL"]; has {
 			t.Errorf("%s has %q", s.Name, url)
 		}
 	}

@@ -1,5 +1,5 @@
-// Command settings writes docs/settings.md, every setting of every service, and the names of the settings for the chart. It reads them
-// from the Config structs and their comments. `make gen` runs it in the folder libs.
+// Command settings writes docs/settings.md, every setting of every service, the names of the settings for the chart, and those of each
+// Secret. It reads them from the Config structs and their comments. `make gen` runs it in the folder libs.
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 var files = map[string]func(root string) (string, error){
 	"docs/settings.md":                    page,
 	"charts/platform/files/settings.yaml": chart,
+	"proto/secrets.gen.go":                secrets,
 }
 
 func main() {
@@ -19,7 +20,7 @@ func main() {
 	for path, write := range files {
 		text, err := write(root)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(root, filepath.FromSlash(path)), []byte(text), 0o644) //nolint:gosec // documentation, and a list of names
+			err = os.WriteFile(filepath.Join(root, filepath.FromSlash(path)), []byte(text), 0o644) //nolint:gosec // documentation, and lists of names
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "settings:", err)

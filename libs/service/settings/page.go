@@ -24,6 +24,14 @@ A duration is a number with a unit, such as ` + "`500ms`, `15s` or `1m30s`" + `.
 
 `
 
+const secretsHead = `
+## Secrets
+
+The keys that each Secret must have. The Secret of a service is ` + "`<release>-<service>`" + `, and that of its migration
+` + "`<release>-<service>-migrate`" + `. [A command](operations/secure.md#secrets) creates all of them.
+
+`
+
 // commands contains introductions, by service and struct, for commands that do not read all settings of their service.
 var commands = map[string]string{
 	"identity.toolConfig": "The commands `tenant`, `key`, `operator`, `app`, `grant`, `audit` and `migrate` read these settings. Missing settings are read from the `.run/env` of a " +
@@ -37,8 +45,12 @@ func page(root string) (string, error) {
 	s := newSource(root)
 	var b strings.Builder
 	b.WriteString(head)
-	for _, link := range append([]string{"Every process", "Services with a database", "The migrate command", "The reseal command"}, proto.ServiceNames()...) {
+	for _, link := range append([]string{"Secrets", "Every process", "Services with a database", "The migrate command", "The reseal command"}, proto.ServiceNames()...) {
 		fmt.Fprintf(&b, "- [%s](#%s)\n", link, anchor(link))
+	}
+	b.WriteString(secretsHead)
+	if err := s.secretTable(&b); err != nil {
+		return "", err
 	}
 	common, err := s.read(module+"libs/service", "Common")
 	if err != nil {
