@@ -222,6 +222,11 @@ var ErrorCodes = []ErrorCode{
 		"Connect the operator's account. The payments field of GET /tenant shows whether one is connected.", false,
 	},
 	{
+		"external_id_taken", 409,
+		"Another tenant already uses the external_id.",
+		"Find the tenant with GET /tenants?external_id=, and clear its external_id, or choose another one.", false,
+	},
+	{
 		"idempotency_in_progress", 409,
 		"A request with the same Idempotency-Key is still in progress.",
 		"Wait for the time in Retry-After and send the same request with the same key. You then get the response of the first request.", true,

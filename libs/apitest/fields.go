@@ -43,9 +43,10 @@ func SameFields[A, B any](t *testing.T) {
 
 // names returns the JSON names of the fields of a generated body.
 func names[B any]() (out []string) {
-	for field := range reflect.TypeFor[B]().Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		out = append(out, name)
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[B]()) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); !field.Anonymous {
+			out = append(out, name)
+		}
 	}
 	return out
 }

@@ -52,6 +52,24 @@ func (e Mode) Valid() bool {
 	}
 }
 
+// Defines values for TenantSort.
+const (
+	TenantsByCreation TenantSort = "created_at"
+	TenantsByUpdate   TenantSort = "updated_at"
+)
+
+// Valid indicates whether the value is a known member of the TenantSort enum.
+func (e TenantSort) Valid() bool {
+	switch e {
+	case TenantsByCreation:
+		return true
+	case TenantsByUpdate:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for TenantStatus.
 const (
 	TenantActive    TenantStatus = "active"
@@ -307,6 +325,18 @@ type LimitsSet struct {
 	Caps map[string]int `json:"caps,omitempty"`
 }
 
+// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+type Metadata = json.RawMessage
+
+// MetadataList At most 50 values of at most 500 characters.
+type MetadataList = []string
+
+// MetadataMap At most 50 keys of 1 to 40 characters with values of at most 500 characters.
+type MetadataMap map[string]string
+
+// MetadataRead Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
+type MetadataRead = json.RawMessage
+
 // Mode Live data or test data.
 type Mode string
 
@@ -417,6 +447,9 @@ type Tenant struct {
 	// Slug Short name, unique on the platform.
 	Slug string `json:"slug"`
 
+	// ExternalID ID of the tenant in your own system, unique on the platform. Null if not set.
+	ExternalID nullable.Nullable[string] `json:"external_id"`
+
 	// Name Name that customers see.
 	Name string `json:"name"`
 
@@ -440,6 +473,9 @@ type Tenant struct {
 
 	// EraseAt When the erasure of a closing tenant begins. Null in other states.
 	EraseAt nullable.Nullable[time.Time] `json:"erase_at"`
+
+	// Metadata Your own key-value pairs as you sent them, with escapes decoded to UTF-8; `{}` if there are none.
+	Metadata MetadataRead `json:"metadata"`
 
 	// Version Raised by each change, also by the tenant's own operators.
 	Version int64 `json:"version"`
@@ -467,6 +503,12 @@ type TenantCreate struct {
 
 	// Country ISO 3166-1 code of the country, two letters.
 	Country nullable.Nullable[string] `json:"country,omitempty"`
+
+	// ExternalID ID of the tenant in your own system, unique on the platform. Case-sensitive.
+	ExternalID nullable.Nullable[string] `json:"external_id,omitempty"`
+
+	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
 // TenantList A page of tenants.
@@ -514,6 +556,9 @@ type TenantOwnerList struct {
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
+// TenantSort Order of the tenants.
+type TenantSort string
+
 // TenantStatus State of a tenant. Data of a `closing` tenant can only be read; that of an `erasing` tenant is being deleted.
 type TenantStatus string
 
@@ -530,6 +575,12 @@ type TenantUpdate struct {
 
 	// Country ISO 3166-1 code of the country, or null to clear it.
 	Country nullable.Nullable[string] `json:"country,omitempty"`
+
+	// ExternalID ID of the tenant in your own system, unique on the platform, or null to clear it.
+	ExternalID nullable.Nullable[string] `json:"external_id,omitempty"`
+
+	// Metadata Your own key-value pairs: an object with at most 50 keys of 1 to 40 characters and values of at most 500 characters, or an array of at most 50 such values. The order is preserved. An update replaces all pairs.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
 // Usage The usage of a tenant in one mode on one day, in UTC. It does not change after it was recorded.

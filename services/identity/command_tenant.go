@@ -9,8 +9,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/patch"
+	"holdfast.dev/proto"
+	"holdfast.dev/proto/platformapi"
 
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/view"
@@ -27,13 +30,13 @@ func tenantCommand() *cobra.Command {
 }
 
 func tenantCreate() *cobra.Command {
-	var slug, name, timezone, currency, country string
+	var slug string
 	cmd := withJSON(&cobra.Command{
 		Use: "create", Short: "Create a tenant with the default booking policy.", Args: cobra.NoArgs,
 		RunE: command(func(t tool, _ []string) error {
-			in := domain.TenantPatch{Name: patch.Value(name), Timezone: patch.Value(timezone), Currency: patch.Value(currency)}
-			if country != "" {
-				in.Country = patch.Value(country)
+			in, err := fromFlags(t.cmd.Flags())
+			if err != nil {
+				return err
 			}
 			created, err := t.CreateTenant(t.cmd.Context(), t.by, slug, in)
 			if err != nil {
@@ -44,11 +47,18 @@ func tenantCreate() *cobra.Command {
 	})
 	f := cmd.Flags()
 	f.StringVar(&slug, "slug", "", "unique short name: lowercase letters, digits and hyphens")
-	f.StringVar(&name, "name", "", "name that customers see")
-	f.StringVar(&timezone, "timezone", "", "IANA time zone, such as Europe/Berlin")
-	f.StringVar(&currency, "currency", "", "ISO 4217 currency code, such as EUR")
-	f.StringVar(&country, "country", "", "two-letter ISO 3166-1 country code")
+	f.String("name", "", "name that customers see")
+	f.String("timezone", "", "IANA time zone, such as Europe/Berlin")
+	f.String("currency", "", "ISO 4217 currency code, such as EUR")
+	f.String("country", "", "two-letter ISO 3166-1 country code")
+	integrationFlags(f)
 	return cmd
+}
+
+// integrationFlags adds the flags of the platform's own system.
+func integrationFlags(f *pflag.FlagSet) {
+	f.String("external-id", "", "unique ID of the tenant in your own system, at most 200 characters; null is none")
+	f.String("metadata", "", `JSON such as {"plan":"gold"}, at most 50 keys of 1 to 40 characters with values of at most 500 characters; null is none`)
 }
 
 func tenantUpdate() *cobra.Command {
@@ -76,6 +86,7 @@ func tenantUpdate() *cobra.Command {
 	f.String("timezone", "", "IANA time zone")
 	f.String("currency", "", "ISO 4217 currency code")
 	f.String("country", "", "two-letter ISO 3166-1 country code, or null")
+	integrationFlags(f)
 	f.String("auto-confirm", "", "true or false; null is false")
 	f.String("hold-ttl-minutes", "", "number of minutes that a pending booking holds its unit; null is no limit")
 	f.String("min-notice-minutes", "", "minimum notice of a booking in minutes; null is no minimum")
@@ -166,9 +177,11 @@ func fromFlags(f *pflag.FlagSet) (domain.TenantPatch, error) {
 		case "currency":
 			p.Currency = patch.Value(v)
 		case "country":
-			if p.Country = patch.Value(v); v == "null" {
-				p.Country = patch.Null[string]()
-			}
+			p.Country = orNull(v)
+		case "external-id":
+			p.ExternalID = orNull(v)
+		case "metadata":
+			p.Metadata, ok = metadata(v)
 		case "invoice-prefix":
 			p.InvoicePrefix = text(v, invoicing.InvoicePrefix)
 		case "invoice-year":
@@ -219,6 +232,33 @@ func policyFlag(p *domain.TenantPatch, name, v string) (ok bool) {
 		p.RefundLatePayments, ok = boolean(v, defaults.RefundLatePayments)
 	}
 	return ok
+}
+
+// orNull parses a text that can be null.
+func orNull(s string) patch.Field[string] {
+	if s == "null" {
+		return patch.Null[string]()
+	}
+	return patch.Value(s)
+}
+
+// metadata parses metadata within the bounds of the platform API.
+func metadata(s string) (patch.Field[json.RawMessage], bool) {
+	none := patch.Field[json.RawMessage]{}
+	spec, err := contract.LoadDirect(proto.Platform, name)
+	if err != nil || !json.Valid([]byte(s)) {
+		return none, false
+	}
+	op := spec.Operation("updateTenant")
+	body, err := op.Parse([]byte(`{"metadata":` + s + `}`))
+	if err != nil || op.ValidateBody(body, true) != nil {
+		return none, false
+	}
+	var in platformapi.TenantUpdate
+	if err := op.Decode(body, &in); err != nil {
+		return none, false
+	}
+	return patch.FromNullable(in.Metadata), true
 }
 
 // rules parses a JSON array of refund rules. null means no list.

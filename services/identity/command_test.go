@@ -266,18 +266,30 @@ func TestEachFieldOfATenantIsWritten(t *testing.T) {
 		"hold_ttl_minutes":30,"min_notice_minutes":60,"max_advance_days":365,"confirm_on_deposit":false,
 		"refund_rules":[{"hours_before":168,"percent":100},{"hours_before":0,"percent":33}],"auto_refund":true,"refund_late_payments":true},
 		"invoice_prefix":"R/","invoice_year":true,"legal_name":"New SARL","address":"1, rue Neuve\n75001 Paris","tax_id":"FR 1",
-		"tax_behavior":"inclusive","default_taxes":[{"name":"TVA","rate":"20"},{"name":"Taxe","rate":"0.25"}]}`
+		"tax_behavior":"inclusive","default_taxes":[{"name":"TVA","rate":"20"},{"name":"Taxe","rate":"0.25"}],
+		"external_id":"crm-1","metadata":{"plan":"gold"}}`
 	changed := s.run("tenant", "update", "demo", "--json", "--name", "New", "--timezone", "Europe/Paris", "--currency", "EUR", "--country", "FR",
 		"--auto-confirm", "true", "--hold-ttl-minutes", "30", "--min-notice-minutes", "60", "--max-advance-days", "365", "--confirm-on-deposit", "false",
 		"--refund-rules", `[{"hours_before":168,"percent":100},{"hours_before":0,"percent":33}]`, "--auto-refund", "true", "--refund-late-payments", "true",
 		"--invoice-prefix", "R/", "--invoice-year", "true", "--legal-name", "New SARL", "--address", "1, rue Neuve\n75001 Paris", "--tax-id", "FR 1",
-		"--tax-behavior", "inclusive", "--default-taxes", `[{"name":"TVA","rate":"20.0"},{"name":"Taxe","rate":"0.25"}]`)
+		"--tax-behavior", "inclusive", "--default-taxes", `[{"name":"TVA","rate":"20.0"},{"name":"Taxe","rate":"0.25"}]`,
+		"--external-id", "crm-1", "--metadata", `{"plan":"gold"}`)
 	all := read[[]json.RawMessage](s, "tenant", "list")
 	for _, output := range []string{changed, string(all[0]), s.run("tenant", "show", "demo", "--json")} {
-		apitest.Written[view.AdminTenant](t, sent, []byte(output), "id", "slug", "status", "status_reason", "status_changed_at", "erase_at", "limits", "test_clock", "version", "created_at", "updated_at")
+		apitest.Written[view.AdminTenant](t, sent, []byte(output), "id", "slug", "status", "status_reason", "status_changed_at", "erase_at", "limits", "test_clock", "version", "created_at", "updated_at",
+			"changed_platform_fields") // of the audit log
 	}
 	got := read[view.AdminTenant](s, "tenant", "update", "demo", "--invoice-prefix", "", "--invoice-year", "null", "--legal-name", "", "--address", "", "--tax-id", "",
-		"--tax-behavior", "null", "--default-taxes", "null")
+		"--tax-behavior", "null", "--default-taxes", "null", "--external-id", "null", "--metadata", "null")
+	if got.ExternalID != nil || string(got.Metadata) != "{}" {
+		t.Errorf("cleared: external id %v, metadata %s", got.ExternalID, got.Metadata)
+	}
+	for _, wrong := range []string{"gold", `{"plan":1}`, `{} {}`, `{},"name":"x"`, `{"` + strings.Repeat("k", 41) + `":"v"}`} {
+		s.fails("--metadata: Must be JSON", "tenant", "update", "demo", "--metadata", wrong)
+	}
+	s.fails("--external-id: Must be one visible line of 1 to 200", "tenant", "update", "demo", "--external-id", strings.Repeat("x", 201))
+	s.run("tenant", "create", "--slug", "next", "--name", "Next", "--timezone", "UTC", "--currency", "USD", "--external-id", "crm-2", "--metadata", `{"plan":"silver"}`)
+	s.fails(`external_id "crm-2"`, "tenant", "update", "demo", "--external-id", "crm-2")
 	if got.TaxBehavior != "exclusive" || len(got.DefaultTaxes) != 0 || got.InvoicePrefix+got.LegalName+got.Address+got.TaxID != "" || got.InvoiceYear || got.Version != 3 {
 		t.Errorf("cleared: %+v", got)
 	}

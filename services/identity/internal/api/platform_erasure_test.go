@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// After the erasure of a tenant, no column of the database contains a value that the platform API stored about it: no name, no address,
-// and no sealed response, in which the address of an owner and their link cannot be found by their text. Its usage remains, and another
+// After the erasure of a tenant, no column of the database contains a value that the platform API stored about it: no name, no address, no external
+// id, no metadata, and no sealed response, in which the address of an owner and their link cannot be found by their text. Its usage remains, and another
 // tenant keeps its responses.
 func TestPlatformErasureLeavesNothing(t *testing.T) {
 	t.Parallel()
@@ -24,12 +24,14 @@ func TestPlatformErasureLeavesNothing(t *testing.T) {
 	values := map[string]string{
 		"slug": "quillharbor", "tenant": "Quillmoor Charters", "owner's address": "quilla.owner@example.com", "owner's name": "Quilla Brandt",
 		"reason": "Quillmoor has left", "key": "Quilltill", "app": "Quillsync",
+		"external id": "quillcrm-4711", "metadata": "quilla.contact@example.com",
 	}
 	post := func(path, body string) string {
 		t.Helper()
 		return p.call("POST", path, body, "Idempotency-Key", "about "+path).Body.String()
 	}
-	created := read[platformapi.Tenant](p.call("POST", "/tenants", `{"slug":"quillharbor","name":"Quillmoor Charters","timezone":"UTC","currency":"EUR"}`, "Idempotency-Key", "c").is(201))
+	created := read[platformapi.Tenant](p.call("POST", "/tenants", `{"slug":"quillharbor","name":"Quillmoor Charters","timezone":"UTC","currency":"EUR",
+		"external_id":"quillcrm-4711","metadata":{"contact":"quilla.contact@example.com"}}`, "Idempotency-Key", "c").is(201))
 	neighbor := read[platformapi.Tenant](p.call("POST", "/tenants", newTenant, "Idempotency-Key", "k").is(201))
 	tenant, err := ids.Parse[ids.TenantPrefix](created.ID)
 	if err != nil {
@@ -85,6 +87,6 @@ func TestPlatformErasureLeavesNothing(t *testing.T) {
 	if list := read[platformapi.UsagePage](p.call("GET", "/usage?day=2026-11-02", "").is(200)); len(list.Data) != 1 {
 		t.Errorf("usage of the day %+v", list)
 	}
-	p.call("GET", "/tenants/"+neighbor.ID, "").is(200)
+	p.call("PATCH", "/tenants/"+neighbor.ID, `{"external_id":"quillcrm-4711"}`).is(200) // the external id is free
 	p.call("GET", "/tenants/tn_00000000000000000000000000/usage?from=2026-11-01&to=2026-11-30", "").is(404, "tenant_not_found")
 }

@@ -3,6 +3,9 @@ package api
 import (
 	"context"
 	"net/http"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -34,6 +37,7 @@ func (a *PlatformAPI) createTenant(c *gin.Context) error {
 	}
 	in := domain.TenantPatch{
 		Name: patch.Value(body.Name), Timezone: patch.Value(body.Timezone), Currency: patch.Value(body.Currency), Country: patch.FromNullable(body.Country),
+		ExternalID: patch.FromNullable(body.ExternalID), Metadata: patch.FromNullable(body.Metadata),
 	}
 	return a.write(c, http.StatusCreated, ids.Tenant{}, func(ctx context.Context, tx pg.Tx) (rest.Response, error) {
 		return shownTenant(a.App.CreateTenantIn(ctx, tx, platformOrigin(ctx), body.Slug, in))
@@ -42,19 +46,58 @@ func (a *PlatformAPI) createTenant(c *gin.Context) error {
 
 func (a *PlatformAPI) listTenants(c *gin.Context) error {
 	q := httpx.Query(c)
-	f := store.TenantFilter{Status: domain.TenantStatus(q.String("status")), Slug: q.String("slug")}
-	if cursor := q.String("cursor"); cursor != "" {
-		var err error
-		if f.After, err = ids.Parse[ids.TenantPrefix](cursor); err != nil {
-			return domain.ErrCursor
-		}
+	f := store.TenantFilter{
+		Status: domain.TenantStatus(q.String("status")), Slug: q.String("slug"), ExternalID: q.String("external_id"), Search: q.String("q"),
+		Updated: q.String("sort") == string(platformapi.TenantsByUpdate),
+	}
+	if after, ok := q.Time("updated_after"); ok {
+		f.UpdatedAfter = &after
+	}
+	var err error
+	if f.After, err = tenantPosition(q.String("cursor"), f.Updated); err != nil {
+		return err
 	}
 	list, more, err := a.App.TenantPage(c.Request.Context(), f, q.Int("limit", pageSize))
 	if err != nil {
 		return err
 	}
-	return rest.Object(c, view.PlatformTenants(list, more))
+	next := ""
+	if more {
+		next = tenantCursor(list[len(list)-1], f.Updated)
+	}
+	return rest.Object(c, view.PlatformTenants(list, next))
 }
+
+// tenantCursor returns the cursor of the page after a tenant: its id, in the order of the changes with the time of its last change.
+func tenantCursor(t domain.Tenant, updated bool) string {
+	if !updated {
+		return t.ID.String()
+	}
+	return strconv.FormatInt(t.UpdatedAt.UnixMicro(), 10) + "." + t.ID.String()
+}
+
+// tenantPosition returns the place of a cursor. "" is the place before all tenants.
+func tenantPosition(cursor string, updated bool) (at store.TenantPosition, err error) {
+	if cursor == "" {
+		return at, nil
+	}
+	id := cursor
+	if updated {
+		var micro int64
+		text, rest, _ := strings.Cut(cursor, ".")
+		if micro, err = strconv.ParseInt(text, 10, 64); err != nil || micro < 0 || micro > maxCursorTime {
+			return at, domain.ErrCursor
+		}
+		at.At, id = time.UnixMicro(micro).UTC(), rest
+	}
+	if at.ID, err = ids.Parse[ids.TenantPrefix](id); err != nil {
+		return at, domain.ErrCursor
+	}
+	return at, nil
+}
+
+// maxCursorTime is the latest time of a cursor, in the year 2200, in microseconds.
+const maxCursorTime = 7_258_118_400_000_000
 
 func (a *PlatformAPI) getTenant(c *gin.Context) error {
 	t, err := a.tenant(c.Request.Context(), c.Param("id"))
@@ -75,6 +118,7 @@ func (a *PlatformAPI) updateTenant(c *gin.Context) error {
 	}
 	in := domain.TenantPatch{
 		Name: patch.FromPointer(body.Name), Timezone: patch.FromPointer(body.Timezone), Currency: patch.FromPointer(body.Currency), Country: patch.FromNullable(body.Country),
+		ExternalID: patch.FromNullable(body.ExternalID), Metadata: patch.FromNullable(body.Metadata),
 	}
 	return a.write(c, http.StatusOK, id, func(ctx context.Context, tx pg.Tx) (rest.Response, error) {
 		return shownTenant(a.App.UpdateTenantIn(ctx, tx, platformOrigin(ctx), id, in, httpx.IfMatch(c)))

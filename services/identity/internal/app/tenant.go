@@ -22,7 +22,10 @@ func (a *App) CreateTenant(ctx context.Context, by domain.Origin, slug string, i
 	if err != nil {
 		return domain.Tenant{}, err
 	}
-	err = a.DB.Tx(scope(ctx, t.ID, caller.Live), func(ctx context.Context, tx pg.Tx) error { return a.insertTenant(ctx, tx, by, t) })
+	err = a.DB.Tx(scope(ctx, t.ID, caller.Live), func(ctx context.Context, tx pg.Tx) error {
+		t, err = a.insertTenant(ctx, tx, by, t)
+		return err
+	})
 	return t, err
 }
 
@@ -32,25 +35,28 @@ func (a *App) CreateTenantIn(ctx context.Context, tx pg.Tx, by domain.Origin, sl
 	if err != nil {
 		return domain.Tenant{}, err
 	}
-	err = pg.As(ctx, tx, caller.FromContext(scope(ctx, t.ID, caller.Live)), func(ctx context.Context, tx pg.Tx) error { return a.insertTenant(ctx, tx, by, t) })
+	err = pg.As(ctx, tx, caller.FromContext(scope(ctx, t.ID, caller.Live)), func(ctx context.Context, tx pg.Tx) error {
+		t, err = a.insertTenant(ctx, tx, by, t)
+		return err
+	})
 	return t, err
 }
 
 // newTenant returns a checked tenant.
 func (a *App) newTenant(slug string, in domain.TenantPatch) (domain.Tenant, error) {
-	at := a.now()
 	t := domain.Tenant{
 		ID: ids.New[ids.TenantPrefix](), Slug: slug, Policy: domain.DefaultPolicy(), Invoicing: domain.DefaultInvoicing(),
-		Limits: domain.Limits{Caps: map[string]int{}}, State: domain.State{Status: domain.TenantActive}, Version: 1, CreatedAt: at, UpdatedAt: at,
+		Limits: domain.Limits{Caps: map[string]int{}}, State: domain.State{Status: domain.TenantActive}, Version: 1,
 	}.Apply(in)
 	return t, t.Check()
 }
 
-func (a *App) insertTenant(ctx context.Context, tx pg.Tx, by domain.Origin, t domain.Tenant) error {
-	if err := store.InsertTenant(ctx, tx, t); err != nil {
-		return err
+func (a *App) insertTenant(ctx context.Context, tx pg.Tx, by domain.Origin, t domain.Tenant) (domain.Tenant, error) {
+	created, err := store.InsertTenant(ctx, tx, t)
+	if err != nil {
+		return domain.Tenant{}, err
 	}
-	return a.audit(ctx, tx, by, change{domain.TenantCreated, t.ID.String(), nil, view.TenantForAdmin(t)})
+	return created, a.audit(ctx, tx, by, change{domain.TenantCreated, created.ID.String(), nil, view.CreatedTenant(created)})
 }
 
 // UpdateTenant changes the given settings. The gateways receive the change through Redis, the services through an event. A change
@@ -188,7 +194,6 @@ func (a *App) writeTenant(ctx context.Context, tx pg.Tx, by domain.Origin, actio
 	if err := updated.Check(); err != nil {
 		return domain.Tenant{}, err
 	}
-	updated.UpdatedAt = a.now()
 	t, err := store.UpdateTenant(ctx, tx, updated)
 	if err != nil {
 		return domain.Tenant{}, err
@@ -208,10 +213,10 @@ func (a *App) writeTenant(ctx context.Context, tx pg.Tx, by domain.Origin, actio
 	if err := outbox.Emit(ctx, tx, a.Wake, tenantUpdated(t, body)); err != nil {
 		return domain.Tenant{}, err
 	}
-	return t, a.audit(ctx, tx, by, change{action, t.ID.String(), view.TenantForAdmin(old), view.TenantForAdmin(t)})
+	return t, a.audit(ctx, tx, by, change{action, t.ID.String(), view.AuditedTenant(old), view.ChangedTenant(old, t)})
 }
 
-// TenantPage returns at most limit of the tenants that match the filter, oldest first, and whether there are more.
+// TenantPage returns at most limit of the tenants that match the filter, and whether there are more.
 func (a *App) TenantPage(ctx context.Context, f store.TenantFilter, limit int) (list []domain.Tenant, more bool, err error) {
 	err = a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		list, err = store.TenantPage(ctx, tx, f, limit+1)

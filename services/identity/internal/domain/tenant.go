@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"encoding/json"
 	"reflect"
 	"regexp"
 	"slices"
@@ -21,6 +22,8 @@ import (
 var (
 	ErrTenantNotFound = apperr.New(apperr.NotFound, "tenant_not_found", "Tenant not found.")
 	ErrSlugTaken      = apperr.New(apperr.Conflict, "slug_taken", "Another tenant already uses this slug.")
+
+	ErrExternalIDTaken = apperr.New(apperr.Conflict, "external_id_taken", "Another tenant already uses this external_id.")
 )
 
 // Tenant is one business, whose data no other tenant can see. It exists in both modes.
@@ -36,6 +39,9 @@ type Tenant struct {
 	Limits
 	Clock *time.Time // frozen time of test mode; nil: real time
 	State
+	ExternalID *string         // of the tenant in the platform's own system, unique across all tenants
+	Metadata   json.RawMessage // of the platform: compact JSON in the order sent, an object or an array of strings; nil when empty
+
 	Version   int64 // incremented by each change; also the policy version of callers
 	CreatedAt time.Time
 	UpdatedAt time.Time
@@ -101,6 +107,8 @@ type TenantPatch struct {
 	InvoiceYear                                      patch.Field[bool]         // never null
 	TaxBehavior                                      patch.Field[TaxBehavior]  // never null
 	DefaultTaxes                                     patch.Field[[]money.Tax]  // never null; an empty list clears
+	ExternalID                                       patch.Field[string]
+	Metadata                                         patch.Field[json.RawMessage]
 }
 
 // Apply returns the tenant with the given fields. Call Check on the result.
@@ -124,6 +132,8 @@ func (t Tenant) Apply(p TenantPatch) Tenant {
 	p.TaxID.Set(&t.TaxID)
 	p.TaxBehavior.Set(&t.TaxBehavior)
 	p.DefaultTaxes.Set(&t.DefaultTaxes)
+	p.ExternalID.SetNullable(&t.ExternalID)
+	patch.SetMetadata(p.Metadata, &t.Metadata)
 	t.Currency = strings.ToUpper(t.Currency)
 	if t.Country != nil {
 		t.Country = new(strings.ToUpper(*t.Country))
@@ -148,6 +158,9 @@ const (
 	MaxRefundRules   = 10
 	MaxRefundHours   = 87_600 // 10 years
 )
+
+// MaxExternalID is the maximum length of a tenant's external id, in characters.
+const MaxExternalID = 200
 
 // The limits of texts on invoices, in characters.
 const (
@@ -176,6 +189,7 @@ func (t Tenant) Check() error {
 	want(isTimezone(t.Timezone), "timezone", "Must be an IANA time zone, such as Europe/Berlin.")
 	want(len(t.Currency) == 3 && currency.IsValid(t.Currency), "currency", "Must be an ISO 4217 currency, such as EUR.")
 	want(t.Country == nil || isCountry(*t.Country), "country", "Must be an ISO 3166-1 country of two letters, such as DE.")
+	want(t.ExternalID == nil || isLine(*t.ExternalID, 1, MaxExternalID), "external_id", "Must be one visible line of 1 to 200 characters, or null.")
 	want(within(t.HoldTTLMinutes, 1, MaxHoldMinutes), "hold_ttl_minutes", "Must be 1 to 43200, or null.")
 	want(within(t.MinNoticeMinutes, 0, MaxNoticeMinutes), "min_notice_minutes", "Must be 0 to 5256000, or null.")
 	want(within(t.MaxAdvanceDays, 0, MaxAdvanceDays), "max_advance_days", "Must be 0 to 36500, or null.")

@@ -17,7 +17,7 @@ import (
 const tenantColumns = `tenant_id, slug, name, timezone, currency, country, auto_confirm, hold_ttl_minutes,
 	min_notice_minutes, max_advance_days, confirm_on_deposit, refund_rules, auto_refund, refund_late_payments, invoice_prefix, invoice_year, legal_name, address, tax_id,
 	tax_behavior, default_taxes, requests_per_minute, credential_requests_per_minute, caps, clock, status, status_reason, status_changed_at,
-	status_changed_by, erase_at, version, created_at, updated_at`
+	status_changed_by, erase_at, external_id, metadata, version, created_at, updated_at`
 
 const callersTenant = `select ` + tenantColumns + ` from tenants where tenant_id = @tenant`
 
@@ -45,47 +45,42 @@ func Tenants(ctx context.Context, q pg.Q) ([]domain.Tenant, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Tenant], `select `+tenantColumns+` from tenants order by slug`)
 }
 
-// TenantFilter selects tenants. An empty field excludes none.
-type TenantFilter struct {
-	After  ids.Tenant // the last tenant of the previous page
-	Status domain.TenantStatus
-	Slug   string
-}
-
-// TenantPage returns at most limit tenants that match the filter, oldest first. q has the worker role.
-func TenantPage(ctx context.Context, q pg.Q, f TenantFilter, limit int) ([]domain.Tenant, error) {
-	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Tenant], `select `+tenantColumns+` from tenants
-		where ($1::uuid is null or tenant_id > $1) and ($2 = '' or status = $2) and ($3 = '' or slug = $3) order by tenant_id limit $4`,
-		f.After, string(f.Status), f.Slug, limit)
-}
-
-// InsertTenant adds the caller's tenant with an empty audit chain.
-func InsertTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) error {
+// InsertTenant adds the caller's tenant with an empty audit chain, and returns it with its times.
+func InsertTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) (domain.Tenant, error) {
 	args := tenantArgs(t)
-	args["slug"], args["version"], args["created_at"] = t.Slug, t.Version, t.CreatedAt
-	_, err := tx.Exec(ctx, `insert into tenants (`+tenantColumns+`)
-		values (@tenant, @slug, @name, @timezone, @currency, @country, @auto_confirm, @hold_ttl_minutes,
+	args["slug"], args["version"] = t.Slug, t.Version
+	created, err := oneTenant(ctx, tx, `with stamp as materialized (select clock_timestamp() as at)
+		insert into tenants (`+tenantColumns+`)
+		select @tenant, @slug, @name, @timezone, @currency, @country, @auto_confirm, @hold_ttl_minutes,
 			@min_notice_minutes, @max_advance_days, @confirm_on_deposit, @refund_rules, @auto_refund, @refund_late_payments, @invoice_prefix, @invoice_year, @legal_name, @address, @tax_id,
 			@tax_behavior, @default_taxes, @requests_per_minute, @credential_requests_per_minute, @caps, @clock, @status, @status_reason, @status_changed_at,
-			@status_changed_by, @erase_at, @version, @created_at, @updated_at)`, args)
-	if pg.ConstraintName(err) == "tenants_slug_key" {
-		return domain.ErrSlugTaken.WithMessage("Another tenant already uses the slug %q.", t.Slug)
-	}
+			@status_changed_by, @erase_at, @external_id, @metadata, @version, at, at from stamp returning `+tenantColumns, args)
 	if err != nil {
-		return fmt.Errorf("insert tenant: %w", err)
+		return domain.Tenant{}, taken(err, t)
 	}
 	head := domain.NewHead(t.ID)
 	_, err = tx.Exec(ctx, `insert into audit_heads (tenant_id, seq, hash) values (@tenant, @seq, @hash)`,
 		pg.Args{"seq": head.Seq, "hash": head.Hash})
 	if err != nil {
-		return fmt.Errorf("insert audit head: %w", err)
+		return domain.Tenant{}, fmt.Errorf("insert audit head: %w", err)
 	}
-	return nil
+	return created, nil
+}
+
+// taken returns the error of a write that gave a tenant an identifier of another one.
+func taken(err error, t domain.Tenant) error {
+	switch pg.ConstraintName(err) {
+	case "tenants_slug_key":
+		return domain.ErrSlugTaken.WithMessage("Another tenant already uses the slug %q.", t.Slug)
+	case "tenants_external_id_key":
+		return domain.ErrExternalIDTaken.WithMessage("Another tenant already uses the external_id %q.", *t.ExternalID)
+	}
+	return fmt.Errorf("write tenant: %w", err)
 }
 
 // UpdateTenant writes the settings of the caller's tenant, increments its version and returns the row.
 func UpdateTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) (domain.Tenant, error) {
-	return oneTenant(ctx, tx, `update tenants set name = @name, timezone = @timezone, currency = @currency, country = @country,
+	updated, err := oneTenant(ctx, tx, `update tenants set name = @name, timezone = @timezone, currency = @currency, country = @country,
 			auto_confirm = @auto_confirm, hold_ttl_minutes = @hold_ttl_minutes, min_notice_minutes = @min_notice_minutes,
 			max_advance_days = @max_advance_days, confirm_on_deposit = @confirm_on_deposit,
 			refund_rules = @refund_rules, auto_refund = @auto_refund, refund_late_payments = @refund_late_payments,
@@ -94,8 +89,12 @@ func UpdateTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) (domain.Tenant
 			requests_per_minute = @requests_per_minute, credential_requests_per_minute = @credential_requests_per_minute, caps = @caps, clock = @clock,
 			status = @status, status_reason = @status_reason, status_changed_at = @status_changed_at,
 			status_changed_by = @status_changed_by, erase_at = @erase_at, erasure_waits_for = '',
-			updated_at = @updated_at, version = version + 1
+			external_id = @external_id, metadata = @metadata, updated_at = clock_timestamp(), version = version + 1
 		where tenant_id = @tenant returning `+tenantColumns, tenantArgs(t))
+	if err != nil {
+		return domain.Tenant{}, taken(err, t)
+	}
+	return updated, nil
 }
 
 // tenantArgs returns the columns that an update writes.
@@ -110,7 +109,7 @@ func tenantArgs(t domain.Tenant) pg.Args {
 		"status": t.Status, "status_reason": t.StatusReason, "status_changed_at": t.StatusChangedAt,
 		"status_changed_by": t.StatusChangedBy, "erase_at": t.EraseAt,
 		"requests_per_minute": t.RequestsPerMinute, "credential_requests_per_minute": t.CredentialRequestsPerMinute, "caps": t.Caps,
-		"updated_at": t.UpdatedAt,
+		"external_id": t.ExternalID, "metadata": pg.JSONText(t.Metadata),
 	}
 }
 

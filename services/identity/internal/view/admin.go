@@ -1,6 +1,8 @@
 package view
 
 import (
+	"bytes"
+	"encoding/json"
 	"time"
 
 	"holdfast.dev/libs/money"
@@ -9,8 +11,16 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// AdminTenant is a tenant in the form of the command line and the audit log.
+// AdminTenant is a tenant in the form of the command line.
 type AdminTenant struct {
+	TenantRecord
+
+	ExternalID *string         `json:"external_id"`
+	Metadata   json.RawMessage `json:"metadata"`
+}
+
+// TenantRecord is a tenant in the form of the audit log, which its operators can read. It contains no values of the platform's own system.
+type TenantRecord struct {
 	ID            string                    `json:"id"`
 	Slug          string                    `json:"slug"`
 	Name          string                    `json:"name"`
@@ -34,11 +44,43 @@ type AdminTenant struct {
 	Version       int64                     `json:"version"`
 	CreatedAt     time.Time                 `json:"created_at"`
 	UpdatedAt     time.Time                 `json:"updated_at"`
+
+	PlatformFields []string `json:"changed_platform_fields,omitempty"` // names of changed fields without their values
 }
 
 // TenantForAdmin renders a tenant for the command line, which manages all of them.
 func TenantForAdmin(t domain.Tenant) AdminTenant {
-	return AdminTenant{
+	return AdminTenant{TenantRecord: AuditedTenant(t), ExternalID: t.ExternalID, Metadata: orEmpty(t.Metadata)}
+}
+
+// CreatedTenant renders a new tenant for the audit log.
+func CreatedTenant(t domain.Tenant) TenantRecord { return ChangedTenant(domain.Tenant{}, t) }
+
+// ChangedTenant renders a tenant after a change for the audit log.
+func ChangedTenant(before, t domain.Tenant) TenantRecord {
+	out := AuditedTenant(t)
+	if !equal(before.ExternalID, t.ExternalID) {
+		out.PlatformFields = append(out.PlatformFields, "external_id")
+	}
+	if !bytes.Equal(before.Metadata, t.Metadata) {
+		out.PlatformFields = append(out.PlatformFields, "metadata")
+	}
+	return out
+}
+
+func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// orEmpty renders metadata. Empty metadata is an object.
+func orEmpty(metadata json.RawMessage) json.RawMessage {
+	if len(metadata) == 0 {
+		return json.RawMessage(`{}`)
+	}
+	return metadata
+}
+
+// AuditedTenant renders a tenant for the audit log.
+func AuditedTenant(t domain.Tenant) TenantRecord {
+	return TenantRecord{
 		ID: t.ID.String(), Slug: t.Slug, Name: t.Name, Timezone: t.Timezone, Currency: t.Currency, Country: t.Country,
 		BookingPolicy: internalPolicy(t.Policy),
 		InvoicePrefix: t.InvoicePrefix, InvoiceYear: t.InvoiceYear, LegalName: t.LegalName, Address: t.Address, TaxID: t.TaxID,

@@ -33,9 +33,9 @@ func PlatformKeyForAdmin(k domain.PlatformKey) AdminPlatformKey {
 // PlatformTenant renders a tenant for the platform API.
 func PlatformTenant(t domain.Tenant) platformapi.Tenant {
 	out := platformapi.Tenant{
-		ID: t.ID.String(), Object: "tenant", Slug: t.Slug, Name: t.Name, Timezone: t.Timezone, Currency: t.Currency, Country: api.OrNull(t.Country),
+		ID: t.ID.String(), Object: "tenant", Slug: t.Slug, ExternalID: api.OrNull(t.ExternalID), Name: t.Name, Timezone: t.Timezone, Currency: t.Currency, Country: api.OrNull(t.Country),
 		Status: platformapi.TenantStatus(t.Status), StatusReason: api.Null[string](), StatusChangedAt: api.OrNull(utc(t.StatusChangedAt)),
-		EraseAt: api.OrNull(utc(t.EraseAt)),
+		EraseAt: api.OrNull(utc(t.EraseAt)), Metadata: orEmpty(t.Metadata),
 		Version: t.Version, CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
 	}
 	if t.StatusReason != "" {
@@ -44,14 +44,14 @@ func PlatformTenant(t domain.Tenant) platformapi.Tenant {
 	return out
 }
 
-// PlatformTenants renders a page of tenants. more says whether there is another page.
-func PlatformTenants(list []domain.Tenant, more bool) platformapi.TenantList {
-	out := platformapi.TenantList{Data: make([]platformapi.Tenant, len(list)), HasMore: more, NextCursor: api.Null[string]()}
+// PlatformTenants renders a page of tenants. next is the cursor of the next page, or "".
+func PlatformTenants(list []domain.Tenant, next string) platformapi.TenantList {
+	out := platformapi.TenantList{Data: make([]platformapi.Tenant, len(list)), HasMore: next != "", NextCursor: api.Null[string]()}
 	for i, t := range list {
 		out.Data[i] = PlatformTenant(t)
 	}
-	if more {
-		out.NextCursor.Set(out.Data[len(list)-1].ID)
+	if next != "" {
+		out.NextCursor.Set(next)
 	}
 	return out
 }

@@ -69,7 +69,7 @@ type personal map[string]string
 func newPersonal() personal {
 	v := personal{}
 	for _, name := range []string{
-		"customer", "surname", "company", "lead", "message", "owner", "tenant", "booking", "feed", "key", "title",
+		"customer", "surname", "company", "lead", "message", "owner", "tenant", "booking", "feed", "key", "title", "external", "contact",
 	} {
 		v[name] = name + strings.ReplaceAll(unique("p"), "-", "")
 	}
@@ -143,7 +143,7 @@ func (m merchant) fill(t *testing.T) (customer, calendar string, v personal) {
 	var feed struct{ URL string }
 	m.want(t, http.StatusCreated, http.MethodPost, "/calendar-feeds", v.text(`{"name":"{feed}"}`)).decode(t, &feed)
 	var key struct{ Secret string }
-	shared.identity(t, nil, "tenant", "update", m.slug, "--name", v["tenant"], "--json")
+	shared.identity(t, nil, "tenant", "update", m.slug, "--name", v["tenant"], "--external-id", v["external"], "--metadata", v.text(`{"contact":"{contact}"}`), "--json")
 	shared.identity(t, &key, "key", "create", "--tenant", m.tenant, "--mode", "live", "--name", v["key"], "--scopes", "all", "--json")
 	shared.with(t, key.Secret).insist(t, http.MethodPost, "/customers", person, unique("customer"), http.StatusCreated)
 	shared.identity(t, nil, "operator", "invite", v["owner address"], "--tenant", m.tenant, "--name", v["owner"], "--role", "owner", "--json")
