@@ -39,9 +39,9 @@ export class CreditNotesResource extends Resource {
   /**
    * Download a credit note as PDF.
    *
-   * Returns the credit note as an A4 PDF with the number of its invoice. The operator, the recipient and the limits are
-   * those of the invoice's PDF. If the tenant generates too many documents at the same time, the response is 429
-   * `rate_limited`.
+   * Returns the credit note as a PDF with the number of its invoice. The operator, the recipient, the language, the paper
+   * and the limits are those of the invoice's PDF. If the tenant generates too many documents at the same time, the response
+   * is 429 `rate_limited`.
    *
    * Scope: `read:invoices`.
    */

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"regexp"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -67,6 +69,36 @@ func TestQuotePDF(t *testing.T) {
 	}
 	w.do(pgtest.CtxOf(t, caller.FromContext(ctx).Tenant, caller.Live), "GET", path+"/pdf", "").is(403, "mode_mismatch")
 	w.do(pgtest.Ctx(t, caller.Test), "GET", path+"/pdf", "").is(404, "quote_not_found")
+}
+
+// TestDocumentsInTheCustomersLanguage checks that quotes, invoices and credit notes are printed in the language of the customer, and that an
+// opened invoice keeps it.
+func TestDocumentsInTheCustomersLanguage(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	customer := w.create(ctx, `"locale":"de-AT"`)
+	in := func(path, language string) {
+		t.Helper()
+		if got := w.do(ctx, "GET", path+"/pdf", "").pdf(); !strings.Contains(got, "/Lang ("+language+")") {
+			t.Errorf("%s: %q", path, regexp.MustCompile(`/Lang [^\n]*`).FindString(got))
+		}
+	}
+	const line = `"line_items":[{"description":"Boat","quantity":2,"unit_amount":{"amount":1000,"currency":"USD"}}]`
+	quote := "/quotes/" + decode[resource](w.do(ctx, "POST", "/quotes", `{"customer_id":"`+customer.ID+`",`+line+`}`).is(201)).ID
+	invoice := "/invoices/" + decode[resource](w.do(ctx, "POST", "/invoices", `{"customer_id":"`+customer.ID+`",`+line+`}`).is(201)).ID
+	in(quote, "de")
+	in(invoice, "de")
+	w.do(ctx, "POST", invoice+"/open", "").is(200)
+	note := "/credit-notes/" + decode[resource](w.do(ctx, "POST", invoice+"/credit-notes", `{"amount":{"amount":500,"currency":"USD"}}`).is(201)).ID
+	w.do(ctx, "PATCH", "/customers/"+customer.ID, `{"locale":"fr"}`).is(200)
+	in(quote, "fr")
+	in(invoice, "de")
+	in(note, "de")
+	w.tenants.Info.Country = "FR"
+	w.do(ctx, "PATCH", "/customers/"+customer.ID, `{"locale":"it"}`).is(200)
+	in(quote, "fr")
+	w.tenants.Info.Country = "IT"
+	in(quote, "en")
 }
 
 // resource contains the field that every resource has.

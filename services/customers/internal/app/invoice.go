@@ -255,7 +255,7 @@ func (o *Opening) open(ctx context.Context, tx pg.Tx, current domain.Invoice, at
 	if err != nil {
 		return domain.Invoice{}, err
 	}
-	v, err := current.Opened(known, at)
+	v, err := current.Opened(known, o.Language(customer.Locale), at)
 	if err != nil || v.Status == current.Status {
 		return v, err
 	}
@@ -413,7 +413,7 @@ func (a *Invoices) OpenForQuote(
 	if err != nil {
 		return none, err
 	}
-	final, err := draft.Opened(&customer, at)
+	final, err := draft.Opened(&customer, info.Language(customer.Locale), at)
 	if err != nil {
 		return none, err
 	}

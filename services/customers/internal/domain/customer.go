@@ -114,25 +114,13 @@ func (p CustomerPatch) check() error {
 	return apperr.Fields(failed)
 }
 
-// Reader returns the language of the customer's documents, or the undefined one.
-func (c Customer) Reader() language.Tag { return language.Make(deref(c.Locale)) }
-
-// PrintedAddress returns the postal address as documents show it, or nil if there is none.
-func (c Customer) PrintedAddress() *string {
-	if c.BillingAddress == nil {
-		return nil
-	}
-	text := c.BillingAddress.Print(c.Reader())
-	if text == "" {
-		return nil
-	}
-	return &text
-}
-
-// Billing returns the customer as the recipient of a document. An address of the document's own replaces that of the customer.
-func (c Customer) Billing(address *string) *Billing {
-	if address == nil {
-		address = c.PrintedAddress()
+// Billing returns the customer as the recipient of a document in a language. An address of the document's own replaces that of the
+// customer.
+func (c Customer) Billing(address *string, reader language.Tag) *Billing {
+	if address == nil && c.BillingAddress != nil {
+		if printed := c.BillingAddress.Print(reader); printed != "" {
+			address = &printed
+		}
 	}
 	return &Billing{
 		Name: c.Name(), Company: c.Company, Email: c.EmailOrNil(), Address: address, TaxID: c.TaxID, Country: c.Country, Locale: c.Locale,

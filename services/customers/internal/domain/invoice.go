@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/text/language"
+
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/money"
@@ -121,8 +123,8 @@ func (p Place) Today() time.Time {
 }
 
 // Opened returns the invoice after its opening, without its number. Its lines are frozen, and if nothing is due, it is paid. An
-// invoice that is open, or was paid by its opening, stays unchanged.
-func (v Invoice) Opened(customer *Customer, at Place) (Invoice, error) {
+// invoice that is open, or was paid by its opening, stays unchanged. reader is the language of the document.
+func (v Invoice) Opened(customer *Customer, reader language.Tag, at Place) (Invoice, error) {
 	if v.Status == InvoiceOpen || v.Status == InvoicePaid && v.Total.IsZero() {
 		return v, nil
 	}
@@ -140,7 +142,7 @@ func (v Invoice) Opened(customer *Customer, at Place) (Invoice, error) {
 	if v.Status == InvoicePaid {
 		v.PaidAt = &at.Now
 	}
-	v.Billing = customer.Billing(v.BillingAddress)
+	v.Billing = customer.Billing(v.BillingAddress, reader)
 	return v.At(at), nil
 }
 

@@ -1,8 +1,6 @@
 package view
 
 import (
-	"time"
-
 	"github.com/oapi-codegen/nullable"
 
 	"holdfast.dev/proto/api"
@@ -45,26 +43,4 @@ func CreditNote(n domain.CreditNote, mode api.Mode) api.CreditNote {
 // ErasedCreditNote returns the object of the event credit_note.erased.
 func ErasedCreditNote(id string) Erased {
 	return Erased{ID: id, Object: string(api.CreditNoteObjectCreditNote), Erased: true}
-}
-
-// PrintedCreditNote returns a credit note of an invoice as it is printed, in the operator's time zone.
-func PrintedCreditNote(n domain.CreditNote, v domain.Invoice, info domain.Invoicing, zone *time.Location) Document {
-	d := Document{
-		Title: "Credit note", Number: n.Number, Issued: n.CreatedAt, Operator: info, Country: info.Country,
-		Lines: n.Lines, Currency: n.Total.Currency, Totals: n.Totals,
-	}
-	d.Facts = []Fact{{"Date", day(n.CreatedAt, zone)}, {"For invoice", text(v.Number)}}
-	if v.OpenedAt != nil {
-		d.Facts = append(d.Facts, Fact{"Invoice date", day(*v.OpenedAt, zone)})
-	}
-	if v.Billing != nil {
-		d.To = []string{v.Billing.Name, text(v.Billing.Company), text(v.Billing.Email), text(v.Billing.Address)}
-	}
-	if !n.Refund.IsZero() {
-		d.After = append(d.After, Fact{"Refund", d.Amount(n.Refund)})
-	}
-	if n.Reason != nil {
-		d.Texts = append(d.Texts, Fact{"Reason", *n.Reason})
-	}
-	return d
 }

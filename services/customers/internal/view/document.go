@@ -3,57 +3,85 @@ package view
 import (
 	"time"
 
-	"github.com/bojanz/currency"
-	"golang.org/x/text/language"
-
-	"holdfast.dev/libs/money"
-
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// Document is an invoice or a quote as it is printed. Texts can contain line breaks. Empty ones are left out.
+// Document is an invoice, a quote or a credit note as it is printed. Texts can contain line breaks. Empty ones are left out.
 type Document struct {
+	Language Language
+	Letter   bool   // US Letter paper instead of A4
 	Title    string // such as "Invoice"
 	Number   string
 	Issued   time.Time
 	Facts    []Fact // next to the recipient, such as the due date
-	Operator domain.Invoicing
-	Country  string // ISO 3166-1 code of the operator, which determines the format of amounts; "": English
+	From     []string
 	To       []string
 	Lines    []domain.Line
 	Currency string
 	Totals   domain.Totals
 	After    []Fact // after the total, such as the amount due
-	Texts    []Fact // below the table, such as notes
+	Texts    []Fact // below the table, such as notes; a name can be empty
 }
 
 // Fact is a name and its value.
 type Fact struct{ Name, Value string }
 
-// Amount formats an amount for the operator's country, such as "1.234,50 €".
-func (d Document) Amount(a money.Amount) string {
-	minor, err := currency.NewAmountFromInt64(a.Minor, a.Currency)
-	if err != nil {
-		return a.String()
+// letterCountries contains the countries whose paper size is US Letter.
+var letterCountries = map[string]bool{"US": true, "CA": true, "MX": true}
+
+// newDocument returns a document of an operator for a recipient, in their language. The paper is that of the operator's country, because
+// the operator prints it, or else that of the recipient's.
+func newDocument(operator domain.Invoicing, recipient *domain.Billing, lines []domain.Line, totals domain.Totals) Document {
+	if recipient == nil {
+		recipient = &domain.Billing{}
 	}
-	for _, locale := range []string{locale(d.Country), "en"} {
-		text := currency.NewFormatter(currency.NewLocale(locale)).Format(minor)
-		if printable(text) { // the fonts lack the digits and signs of some languages
-			return text
-		}
+	l := NewLanguage(operator.Language(recipient.Locale))
+	name := operator.LegalName
+	if name == "" {
+		name = operator.Name
 	}
-	return a.String()
+	country := operator.Country
+	if country == "" {
+		country = text(recipient.Country)
+	}
+	d := Document{
+		Language: l, Letter: letterCountries[country], Lines: lines, Currency: totals.Total.Currency, Totals: totals,
+		From: []string{name, operator.Address, l.taxID(operator.TaxID)},
+		To: []string{
+			recipient.Name, text(recipient.Company), text(recipient.Address), text(recipient.Email), l.taxID(text(recipient.TaxID)),
+		},
+	}
+	if domain.ReverseCharged(lines) {
+		d.Texts = append(d.Texts, Fact{Value: l.texts.T("reverse_charge")})
+	}
+	return d
 }
 
-// locale returns the most likely language of a country together with the country, such as "de-DE".
-func locale(country string) string {
-	tag, err := language.Parse("und-" + country)
-	if country == "" || err != nil {
-		return "en"
-	}
-	base, _ := tag.Base()
-	return base.String() + "-" + country
+// fact adds a fact with a value, named by the id of its text.
+func (d *Document) fact(id, value string) {
+	d.Facts = append(d.Facts, Fact{d.Language.texts.T(id), value})
 }
 
-// percent formats a rate, such as "8.25 %".
-func percent(r money.Rate) string { return r.String() + " %" }
+// after adds a row after the total.
+func (d *Document) after(id, value string, pairs ...any) {
+	d.After = append(d.After, Fact{d.Language.texts.T(id, pairs...), value})
+}
+
+// text adds a text of the operator, unless it is nil.
+func (d *Document) text(id string, value *string) {
+	if value != nil {
+		d.Texts = append(d.Texts, Fact{d.Language.texts.T(id), *value})
+	}
+}
+
+// taxID returns a tax ID with its name, or "" for none.
+func (l Language) taxID(id string) string {
+	switch {
+	case id == "":
+		return ""
+	case domain.IsVATNumber(id):
+		return l.texts.T("vat_id", "ID", id)
+	default:
+		return l.texts.T("tax_id", "ID", id)
+	}
+}

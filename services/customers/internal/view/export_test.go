@@ -1,4 +1,8 @@
 package view
 
-// Plain exports plain for tests.
-var Plain = plain
+// Plain, Regular and Locales export plain, the font and the texts for tests.
+var (
+	Plain   = plain
+	Regular = regular
+	Locales = locales
+)

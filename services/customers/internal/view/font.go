@@ -30,12 +30,6 @@ var glyphs = sync.OnceValue(func() *sfnt.Font {
 
 const missing = '\u25a1' // a box, as printers show it
 
-// printable reports whether the fonts contain each character of a text.
-func printable(text string) bool {
-	var b sfnt.Buffer
-	return strings.IndexFunc(norm.NFC.String(spaces(text)), func(r rune) bool { return !has(&b, r) }) < 0
-}
-
 // plain prepares a text for printing. It composes characters with their marks (NFC), and replaces a variant that the fonts lack by
 // its plain form (NFKC). It shows a box for every other character that the fonts lack, including private-use characters such as
 // those of alias. It removes control characters except line breaks.
@@ -67,11 +61,13 @@ func variant(b *sfnt.Buffer, r rune) string {
 	return text
 }
 
-// spaces replaces each kind of space by one that the fonts contain.
-func spaces(text string) string {
-	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\v", "\n", "\f", "\n", "\t", " ", "\u2028", "\n", "\u2029", "\n",
-		"\u00a0", " ", "\u202f", " ", "\u2007", " ", "\u2009", " ", "\u3000", " ", "\u2011", "-", "\u2010", "-").Replace(text)
-}
+// spaces replaces each kind of space by a space, a non-breaking space or a line break, and each kind of hyphen by a hyphen.
+func spaces(text string) string { return spaceReplacer.Replace(text) }
+
+var spaceReplacer = strings.NewReplacer(
+	"\r\n", "\n", "\r", "\n", "\u0085", "\n", "\v", "\n", "\f", "\n", "\u2028", "\n", "\u2029", "\n",
+	"\t", " ", "\u2009", " ", "\u3000", " ", "\u202f", nbsp, "\u2007", nbsp, "\u2011", "-", "\u2010", "-",
+)
 
 func has(b *sfnt.Buffer, r rune) bool {
 	i, err := glyphs().GlyphIndex(b, r)

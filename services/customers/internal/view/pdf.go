@@ -17,11 +17,10 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// The page in millimeters: A4 with the widths of the table's columns.
+// The page in millimeters.
 const (
 	margin     = 18.0
-	pageWidth  = 210.0
-	pageBottom = 297.0 - 22
+	footHeight = 22.0
 	lineHeight = 4.6
 	rowSpace   = 1.6
 	minLines   = 2   // lines of a description that stay together
@@ -47,23 +46,26 @@ const (
 	fontName = "NotoSans"
 )
 
+// columns are the columns of the table, with the ids of their names. The first one takes the rest of the page's width.
 var columns = []struct {
 	name  string
 	width float64
 	align string
 }{
-	{"Description", 68, "L"}, {"Quantity", 18, "R"}, {"Unit price", 27, "R"}, {"Discount", 18, "R"}, {"Tax", 20, "R"}, {"Amount", 23, "R"},
+	{"line", 0, "L"}, {"quantity", 18, "R"}, {"unit_price", 27, "R"}, {"discount", 18, "R"}, {"tax", 20, "R"}, {"amount", 23, "R"},
 }
 
 // printer draws one document.
 type printer struct {
 	*fpdf.Fpdf
 
-	ctx context.Context //nolint:containedctx // of the one document
-	doc Document
+	ctx           context.Context //nolint:containedctx // of the one document
+	doc           Document
+	width, bottom float64 // of the page, in millimeters; below the bottom is only the page number
+	description   float64 // width of the first column
 }
 
-// PDF prints a document on at most MaxPages A4 pages, unless ctx ends before. The same document always results in the same bytes.
+// PDF prints a document on at most MaxPages pages, unless ctx ends before. The same document always results in the same bytes.
 func PDF(ctx context.Context, doc Document) ([]byte, error) {
 	p := newPrinter(ctx, doc)
 	p.SetFooterFunc(p.footer)
@@ -83,12 +85,22 @@ func PDF(ctx context.Context, doc Document) ([]byte, error) {
 }
 
 func newPrinter(ctx context.Context, doc Document) printer {
-	p := printer{fpdf.New("P", "mm", "A4", ""), ctx, doc}
+	paper := "A4"
+	if doc.Letter {
+		paper = "Letter"
+	}
+	p := printer{Fpdf: fpdf.New("P", "mm", paper, ""), ctx: ctx, doc: doc}
+	width, height := p.GetPageSize()
+	p.width, p.bottom, p.description = width, height-footHeight, width-2*margin
+	for _, c := range columns {
+		p.description -= c.width
+	}
 	p.AddUTF8FontFromBytes(fontName, "", regular)
 	p.AddUTF8FontFromBytes(fontName, "B", bold)
 	p.SetCatalogSort(true)
 	p.SetCreationDate(doc.Issued.UTC().Truncate(time.Second))
 	p.SetModificationDate(doc.Issued.UTC().Truncate(time.Second))
+	p.SetLang(doc.Language.texts.Lang)
 	p.SetTitle(plain(doc.Title+" "+doc.Number), true)
 	p.SetMargins(margin, margin, margin)
 	p.SetAutoPageBreak(false, 0)
@@ -104,14 +116,38 @@ func (p printer) style(style string, size float64, grey int) {
 // wrap breaks a text into lines of a width. It returns no lines for "", or after the end of the context. It merges consecutive
 // blank lines and removes those at both ends of the text.
 func (p printer) wrap(text string, width float64) []string {
-	text = strings.Trim(blankLines.ReplaceAllString(plain(text), "\n\n"), " \n")
+	text = strings.Trim(blankLines.ReplaceAllString(plain(text), "\n\n"), nbsp+" \n")
 	if text == "" || p.ctx.Err() != nil {
 		return nil
 	}
-	return p.SplitText(text, width)
+	var lines []string
+	for _, paragraph := range strings.Split(text, "\n") {
+		lines = append(lines, p.fill([]rune(paragraph), width-2*p.GetCellMargin())...)
+	}
+	return lines
 }
 
-var blankLines = regexp.MustCompile(`\n(?: *\n){2,}`)
+// fill breaks a paragraph at spaces into lines of a width. It does not break at non-breaking spaces unless a word is wider than a line.
+func (p printer) fill(text []rune, width float64) (lines []string) {
+	start, space, used := 0, -1, 0.0
+	for i := 0; i < len(text); i++ {
+		if text[i] == ' ' {
+			space = i
+		}
+		if used += p.GetStringWidth(string(text[i])); used <= width || i == start {
+			continue
+		}
+		end, next := i, i
+		if space >= start {
+			end, next = space, space+1
+		}
+		lines = append(lines, string(text[start:end]))
+		start, i, space, used = next, next-1, -1, 0
+	}
+	return append(lines, string(text[start:]))
+}
+
+var blankLines = regexp.MustCompile(`\n(?:[ \x{a0}]*\n){2,}`)
 
 // shorten returns at most n lines. The last one shows that further lines were cut.
 func shorten(lines []string, n int) []string {
@@ -196,7 +232,7 @@ func (p printer) columns(y float64, columns ...[]cell) float64 {
 
 // room returns y, or the top of the next page if the height does not fit below y.
 func (p printer) room(y, height float64) float64 {
-	if y+height <= pageBottom {
+	if y+height <= p.bottom {
 		return y
 	}
 	p.AddPage()
@@ -205,12 +241,12 @@ func (p printer) room(y, height float64) float64 {
 
 // head writes the title, the operator, the recipient and the facts, over as many pages as they need.
 func (p printer) head() {
-	half := pageWidth/2 - margin
+	half := p.width/2 - margin
 	p.style("B", 20, 20)
-	p.SetXY(pageWidth/2, margin)
+	p.SetXY(p.width/2, margin)
 	p.CellFormat(half, 8, plain(p.doc.Title), "", 0, "R", false, 0, "")
 	p.style("", 11, 90)
-	p.SetXY(pageWidth/2, margin+9)
+	p.SetXY(p.width/2, margin+9)
 	p.CellFormat(half, 5, plain(p.doc.Number), "", 0, "R", false, 0, "")
 	y := p.operator(half)
 	if p.PageNo() == 1 {
@@ -219,29 +255,22 @@ func (p printer) head() {
 	y = p.room(y+10, 5+minLines*lineHeight)
 	p.style("", 8, 130)
 	p.SetXY(margin, y)
-	p.CellFormat(half, 4, "To", "", 0, "L", false, 0, "")
+	p.CellFormat(half, 4, p.text("to"), "", 0, "L", false, 0, "")
 	to := p.column(cell{look{"", 10, 20}, margin, half, "L", ""}, p.doc.To...)
-	names, values := p.facts(pageWidth/2+8, half-8)
+	names, values := p.facts(p.width/2+8, half-8)
 	y = p.columns(y+5, to, names, values)
 	p.SetY(p.room(y+10, headHeight+minLines*lineHeight))
 }
 
 // operator writes the issuer of the document and returns where the text ends.
 func (p printer) operator(width float64) float64 {
-	o := p.doc.Operator
-	name := o.LegalName
-	if name == "" {
-		name = o.Name
-	}
-	y := p.columns(margin, p.column(cell{look{"B", 12, 20}, margin, width, "L", ""}, name))
-	return p.columns(y+1, p.column(cell{look{"", 9, 90}, margin, width, "L", ""}, o.Address, labelled("Tax id", o.TaxID)))
+	y := p.columns(margin, p.column(cell{look{"B", 12, 20}, margin, width, "L", ""}, p.doc.From[0]))
+	return p.columns(y+1, p.column(cell{look{"", 9, 90}, margin, width, "L", ""}, p.doc.From[1:]...))
 }
 
-func labelled(name, value string) string {
-	if value == "" {
-		return ""
-	}
-	return name + " " + value
+// text returns a text of the document's language.
+func (p printer) text(id string, pairs ...any) string {
+	return plain(p.doc.Language.texts.T(id, pairs...))
 }
 
 // facts returns the names of the facts and, next to each, the lines of its value.
@@ -264,19 +293,19 @@ func (p printer) table() {
 	p.tableHead()
 	descriptions := make([][]string, len(p.doc.Lines))
 	for i, l := range p.doc.Lines {
-		descriptions[i] = p.wrap(l.Description, columns[0].width-3)
+		descriptions[i] = p.wrap(l.Description, p.description-3)
 	}
 	share := fairShare(descriptions, maxTableLines)
 	for i, l := range p.doc.Lines {
 		p.row(shorten(descriptions[i], share), []string{
-			strconv.FormatInt(l.Quantity, 10), p.minor(l.UnitAmount), p.discount(l), rates(l), p.minor(l.Amounts.Amount),
+			p.doc.Language.Number(strconv.FormatInt(l.Quantity, 10)), p.minor(l.UnitAmount), p.discount(l), p.rates(l), p.minor(l.Amounts.Amount),
 		})
 	}
 }
 
 // minor formats an amount in the smallest unit of the document's currency.
 func (p printer) minor(n int64) string {
-	return p.doc.Amount(money.Amount{Minor: n, Currency: p.doc.Currency})
+	return p.doc.Language.Amount(money.Amount{Minor: n, Currency: p.doc.Currency})
 }
 
 // discount formats the discount of a line: the percentage if it is the only one, else the amount. It returns "" for none.
@@ -285,32 +314,41 @@ func (p printer) discount(l domain.Line) string {
 	case l.Amounts.Discount == 0:
 		return ""
 	case l.DiscountBps != 0 && p.doc.Totals.DiscountTotal.IsZero():
-		return percent(money.RateOfBps(l.DiscountBps))
+		return p.doc.Language.Percent(money.RateOfBps(l.DiscountBps))
 	default:
 		return "−" + p.minor(l.Amounts.Discount)
 	}
 }
 
-// rates formats the rates of the taxes of a line, such as "5 + 9.975 %". It returns "" for none.
-func rates(l domain.Line) string {
+// rates formats the rates of the taxes of a line, such as "5 + 9.975%". It returns "" for none.
+func (p printer) rates(l domain.Line) string {
 	var out []string
-	for _, tax := range l.Taxes {
-		out = append(out, tax.Rate.String())
+	for i, tax := range l.Taxes {
+		if i < len(l.Taxes)-1 {
+			out = append(out, p.doc.Language.Number(tax.Rate.String()))
+		} else {
+			out = append(out, p.doc.Language.Percent(tax.Rate))
+		}
 	}
-	if len(out) == 0 {
-		return ""
-	}
-	return strings.Join(out, " + ") + " %"
+	return strings.Join(out, " + ")
 }
 
 func (p printer) tableHead() {
 	p.style("B", 8.5, 90)
 	p.SetX(margin)
-	for _, c := range columns {
-		p.CellFormat(c.width, headHeight-rowSpace, c.name, "B", 0, c.align, false, 0, "")
+	for i, c := range columns {
+		p.fit(p.columnWidth(i), headHeight-rowSpace, p.text(c.name), "B", c.align)
 	}
 	p.SetY(p.GetY() + headHeight)
 	p.style("", 9, 20)
+}
+
+// columnWidth returns the width of a column of the table.
+func (p printer) columnWidth(i int) float64 {
+	if i == 0 {
+		return p.description
+	}
+	return columns[i].width
 }
 
 // row writes a line, with the values next to the first line of the description. The description may continue on further pages.
@@ -318,18 +356,18 @@ func (p printer) row(lines, values []string) {
 	if len(lines) == 0 {
 		lines = []string{""}
 	}
-	if p.GetY()+float64(min(len(lines), minLines))*lineHeight > pageBottom {
+	if p.GetY()+float64(min(len(lines), minLines))*lineHeight > p.bottom {
 		p.nextPage(true)
 	}
 	for i, line := range lines {
-		if p.GetY()+lineHeight > pageBottom {
+		if p.GetY()+lineHeight > p.bottom {
 			p.nextPage(true)
 		}
 		p.SetX(margin)
-		p.CellFormat(columns[0].width, lineHeight, line, "", 0, "L", false, 0, "")
+		p.CellFormat(p.description, lineHeight, line, "", 0, "L", false, 0, "")
 		for j, v := range values {
 			if i == 0 {
-				p.fit(columns[j+1].width, lineHeight, v, "", "R")
+				p.fit(p.columnWidth(j+1), lineHeight, v, "", "R")
 			}
 		}
 		p.SetY(p.GetY() + lineHeight)
@@ -360,24 +398,25 @@ func (p printer) nextPage(table bool) {
 // totals writes the sums, each tax with its net amount, and what follows the total. If they fit on one page, they are on one page.
 func (p printer) totals() {
 	t := p.doc.Totals
-	rows := []Fact{{"Subtotal", p.doc.Amount(t.Subtotal)}}
+	l := p.doc.Language
+	rows := []Fact{{p.text("subtotal"), l.Amount(t.Subtotal)}}
 	if !t.Discount.IsZero() {
-		rows = append(rows, Fact{"Discount", "−" + p.doc.Amount(t.Discount)})
+		rows = append(rows, Fact{p.text("discount"), "−" + l.Amount(t.Discount)})
 	}
 	taxes := p.taxes()
 	if t.Behavior != domain.TaxInclusive {
 		rows, taxes = append(rows, taxes...), nil
 	}
 	total := len(rows)
-	rows = append(rows, Fact{"Total", p.doc.Amount(t.Total)})
+	rows = append(rows, Fact{p.text("total"), l.Amount(t.Total)})
 	rows = append(rows, taxes...)
 	rows = append(rows, p.doc.After...)
-	if height := float64(len(rows))*totalHeight + 4; p.GetY()+height > pageBottom && margin+height <= pageBottom {
+	if height := float64(len(rows))*totalHeight + 4; p.GetY()+height > p.bottom && margin+height <= p.bottom {
 		p.nextPage(false)
 	}
 	p.SetY(p.GetY() + 2)
 	for i, r := range rows {
-		if p.GetY()+totalHeight > pageBottom {
+		if p.GetY()+totalHeight > p.bottom {
 			p.nextPage(false)
 		}
 		p.style("", 9, 60)
@@ -386,7 +425,7 @@ func (p printer) totals() {
 			p.style("B", 10.5, 20)
 			border = "T"
 		}
-		p.SetX(pageWidth - margin - totalWidth - amountWidth)
+		p.SetX(p.width - margin - totalWidth - amountWidth)
 		p.fit(totalWidth, totalHeight, r.Name, border, "L")
 		p.fit(amountWidth, totalHeight, r.Value, border, "R")
 		p.SetY(p.GetY() + totalHeight)
@@ -395,13 +434,13 @@ func (p printer) totals() {
 
 // taxes returns the breakdown of the taxes: the net amount, the rate and the tax of each row.
 func (p printer) taxes() []Fact {
-	form := "%s %s on %s"
+	id := "tax_on"
 	if p.doc.Totals.Behavior == domain.TaxInclusive {
-		form = "Includes %s %s on %s"
+		id = "tax_included"
 	}
 	out := make([]Fact, len(p.doc.Totals.Breakdown))
 	for i, r := range p.doc.Totals.Breakdown {
-		out[i] = Fact{fmt.Sprintf(form, r.Name, percent(r.Rate), p.minor(r.Taxable)), p.minor(r.Amount)}
+		out[i] = Fact{p.text(id, "Name", r.Name, "Rate", p.doc.Language.Percent(r.Rate), "Net", p.minor(r.Taxable)), p.minor(r.Amount)}
 	}
 	return out
 }
@@ -411,13 +450,15 @@ func (p printer) texts() {
 	p.style("", 9, 40)
 	values := make([][]string, len(p.doc.Texts))
 	for i, f := range p.doc.Texts {
-		values[i] = p.wrap(f.Value, pageWidth-2*margin)
+		values[i] = p.wrap(f.Value, p.width-2*margin)
 	}
 	share := fairShare(values, maxTextLines)
 	for i, f := range p.doc.Texts {
 		p.SetY(p.GetY() + 6)
-		p.style("B", 9, 60)
-		p.paragraph([]string{f.Name})
+		if f.Name != "" {
+			p.style("B", 9, 60)
+			p.paragraph([]string{plain(f.Name)})
+		}
 		p.style("", 9, 40)
 		p.paragraph(shorten(values[i], share))
 	}
@@ -425,7 +466,7 @@ func (p printer) texts() {
 
 func (p printer) paragraph(lines []string) {
 	for _, line := range lines {
-		if p.GetY()+lineHeight > pageBottom {
+		if p.GetY()+lineHeight > p.bottom {
 			p.nextPage(false)
 		}
 		p.SetX(margin)
@@ -440,5 +481,5 @@ func (p printer) footer() {
 	p.SetXY(margin, -14)
 	p.CellFormat(0, 5, plain(p.doc.Title+" "+p.doc.Number), "", 0, "L", false, 0, "")
 	p.SetXY(margin, -14)
-	p.CellFormat(0, 5, fmt.Sprintf("Page %d of %s", p.PageNo(), alias), "", 0, "R", false, 0, "")
+	p.CellFormat(0, 5, p.doc.Language.texts.T("page", "Page", p.PageNo(), "Pages", alias), "", 0, "R", false, 0, "")
 }
