@@ -41,13 +41,15 @@ func calendar(p *page) error {
 	}
 	at := func(d time.Time) string {
 		q := url.Values{"view": {string(span)}, "date": {d.Format(time.DateOnly)}}
-		if s := query.Get("service_id"); s != "" {
-			q.Set("service_id", s)
+		for _, name := range []string{"service_id", "past"} {
+			if s := query.Get(name); s != "" {
+				q.Set(name, s)
+			}
 		}
 		return p.workspace.Path("calendar") + "?" + q.Encode()
 	}
 	out := pages.CalendarView{
-		Calendar: found, Span: span, Today: today.Format(time.DateOnly), Now: at(today), Back: at(span.Move(day, -1)), Next: at(span.Move(day, 1)), Page: max(number, 0),
+		Calendar: found, Span: span, Today: today.Format(time.DateOnly), Hour: now.Hour(), Past: query.Get("past") == "true", Now: at(today), Back: at(span.Move(day, -1)), Next: at(span.Move(day, 1)), Page: max(number, 0),
 		Service: query.Get("service_id"), CanMake: p.can("createBooking"), CanMove: p.can("updateBooking"), CanAdd: p.can("createUnit"), CanClose: p.can("createClosure"), Base: p.workspace.Path("bookings") + "/", Title: p.rangeTitle(span, from, to),
 	}
 	for _, o := range services {

@@ -70,6 +70,14 @@ func messageAt(doc *html.Node, name string) string {
 	return ""
 }
 
+// inputOf returns the name of the input of a field in the form of a path.
+func inputOf(path, field string) string {
+	if name := domain.InstantInputs[field]; name != "" && strings.HasPrefix(path, "/bookings/") {
+		return name
+	}
+	return field
+}
+
 // TestEachFaultIsShown checks that each form shows the error of each field, at every depth: next to the input of the field or of
 // one that contains it, else above the form.
 func TestEachFaultIsShown(t *testing.T) {
@@ -93,12 +101,12 @@ func TestEachFaultIsShown(t *testing.T) {
 			p.setResponse(op.ID, refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{broken: {says}}))
 			w := p.post("owner", at, form)
 			doc := parse(t, w.Body.String())
-			once := strings.Count(textOf(doc), says) == 1 || strings.Count(textOf(doc), says) == 2 && strings.Contains(alerts(doc), says) && messageAt(doc, shower(doc, broken)) == says
+			once := strings.Count(textOf(doc), says) == 1 || strings.Count(textOf(doc), says) == 2 && strings.Contains(alerts(doc), says) && messageAt(doc, shower(doc, inputOf(path, broken))) == says
 			if w.Code != http.StatusUnprocessableEntity || !once {
 				t.Errorf("%s, %s: %d, said %d times: %s", path, broken, w.Code, strings.Count(textOf(doc), says), alerts(doc))
 				continue
 			}
-			name := shower(doc, broken)
+			name := shower(doc, inputOf(path, broken))
 			if name == "" {
 				if !strings.Contains(alerts(doc), says) {
 					t.Errorf("%s, %s: not above the form", path, broken)

@@ -69,7 +69,11 @@ func (f *form) fields(operation string, names []string) []forms.Field {
 	form := f.server.Operations[operation]
 	out := make([]forms.Field, 0, len(names))
 	for _, name := range names {
-		if field := form.Field(name); field.Name != "" {
+		field := form.Field(name)
+		if field.Name == "" {
+			field = domain.FormFields[name]
+		}
+		if field.Name != "" {
 			out = append(out, field)
 		}
 	}
@@ -212,6 +216,9 @@ func (f *form) faults(err error) []view.Fault {
 	}
 	out := make([]view.Fault, 0, len(e.Fields))
 	for _, fault := range e.Fields {
+		if name := domain.InstantInputs[fault.Field]; name != "" && f.Resource == "bookings" {
+			fault.Field = name
+		}
 		out = append(out, view.Fault{Path: fault.Field, Text: pages.Translate(f.Text, fault.Message)})
 	}
 	return out

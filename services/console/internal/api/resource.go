@@ -79,7 +79,7 @@ func create(r *domain.Resource) handler {
 		out, fields := p.newForm(r)
 		body, err := p.reader().Body(fields, p.posted)
 		if err == nil {
-			err = apperr.Join(p.withoutUnit(&out, body["unit_id"] == nil && (body["package_id"] != nil || body["service_id"] != nil) && r.Name == "bookings"), p.resolveCustomer(p.r.Context(), body))
+			err = apperr.Join(p.reader().SetLastDay(body, p.posted, nil), p.withoutUnit(&out, body["unit_id"] == nil && (body["package_id"] != nil || body["service_id"] != nil) && r.Name == "bookings"), p.resolveCustomer(p.r.Context(), body))
 		}
 		var created domain.Object
 		if err == nil {
@@ -141,7 +141,7 @@ func update(r *domain.Resource) handler {
 		body, err := p.reader().Changes(fields, p.posted, o)
 		if err == nil {
 			unit, named := body["unit_id"]
-			err = apperr.Join(p.withoutUnit(&out, named && unit == nil && r.Name == "bookings"), p.resolveCustomer(ctx, body))
+			err = apperr.Join(p.reader().SetLastDay(body, p.posted, o), p.withoutUnit(&out, named && unit == nil && r.Name == "bookings"), p.resolveCustomer(ctx, body))
 		}
 		if err == nil && len(body) > 0 {
 			_, err = p.submit(domain.Request{Operation: r.Update, Params: []string{id}, Body: body, Version: version})

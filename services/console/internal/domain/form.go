@@ -460,6 +460,8 @@ func (r Reader) text(f forms.Field, in Input, o Object) string {
 		return ""
 	case f.Name == "event_date":
 		return o.Text("event_local_date")
+	case f.Name == LastDay:
+		return lastDay(o)
 	case in == JSONInput:
 		return indented(o[f.Name])
 	case in == TaxesInput:

@@ -24,6 +24,29 @@ func openHour(l domain.CalendarRow, hour int) bool {
 	return false
 }
 
+// lastHour is the last hour of a day.
+const lastHour = 23
+
+// passed reports whether an hour of a day has ended.
+func (v CalendarView) passed(day time.Time, hour int) bool {
+	date := day.Format(time.DateOnly)
+	return date < v.Today || date == v.Today && hour < v.Hour
+}
+
+// books reports whether an empty cell that ends with an hour of a day links to the form of a new booking.
+func (v CalendarView) books(day time.Time, hour int) bool {
+	return v.CanMake && (v.Past || !v.passed(day, hour))
+}
+
+// hidesPast reports whether cells do not link to the form of a new booking because their time has passed.
+func (v CalendarView) hidesPast() bool {
+	first := lastHour
+	if v.Span == domain.DaySpan {
+		first = 0
+	}
+	return v.CanMake && !v.Past && len(v.Rows) > 0 && v.passed(v.Days[0], first)
+}
+
 // trackSpan returns the class of a cell that extends over all tracks of a row of the day.
 func trackSpan(l domain.CalendarRow) string { return "rs-" + strconv.Itoa(l.Tracks(0)) }
 

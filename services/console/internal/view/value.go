@@ -145,6 +145,8 @@ func (v Values) text(out *Value, o domain.Object, name, s string) {
 		if at := o.Time(name); at != nil {
 			out.Kind, out.Text, out.At = Until, v.DateTime(*at), at.Format(time.RFC3339)
 		}
+	case name == domain.LastDay && s == o.Text("event_local_date"): // only bookings of several days show it
+		out.Kind, out.Text = Nothing, ""
 	case name == "event_local_date", name == "event_local_end_date", name == "date_from", name == "date_to":
 		out.Kind, out.Text = Instant, v.Day(s)
 	case name == "applies_to":
