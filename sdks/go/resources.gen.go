@@ -1964,9 +1964,9 @@ func (a *CalendarFeedsAPI) ListPage(ctx context.Context, params CalendarFeedsLis
 
 // Create creates a URL where calendar programs read bookings without a credential. Keep the URL secret. Only this
 // response contains it. If the URL is lost or leaked, delete the feed and create a new one. The feed ends when the API
-// key that created it is revoked, its grant ends, or its operator leaves the tenant. If the key is rotated, the feed
-// moves to the new key. A feed that includes details also requires `read:customers`. A tenant can have at most 50 feeds
-// per mode; one more returns 422 `limit_reached` on `name`.
+// key that created it is revoked, its grant ends, or its operator leaves the tenant: the next read of the URL returns
+// 404. If the key is rotated, the feed moves to the new key. A feed that includes details also requires
+// `read:customers`. A tenant can have at most 50 feeds per mode; one more returns 422 `limit_reached` on `name`.
 //
 // Requires the scope write:bookings. Errors: [ErrTenantSuspended], [ErrLimitReached].
 func (a *CalendarFeedsAPI) Create(ctx context.Context, body CalendarFeedCreate, options ...Option) (*CalendarFeedWithURL, error) {
@@ -2290,8 +2290,9 @@ func (p EventsStreamParams) encode(q *query) {
 
 // Stream streams events as they happen, as server-sent events with `id`, `event` (the type) and `data` (the event). A
 // stream starts now, or after the event in `Last-Event-ID`. It ends after several minutes: reconnect with that header.
-// Reading a type requires the read scope of its resource. Filter the stream with `type`, or use a credential that has
-// all read scopes. A tenant can have at most 100 open streams, and a credential at most 10; one more returns 429.
+// It also ends within about a second after its credential has ended or lost a scope. Reading a type requires the read
+// scope of its resource. Filter the stream with `type`, or use a credential that has all read scopes. A tenant can have
+// at most 100 open streams, and a credential at most 10; one more returns 429.
 //
 // When a response ends or the connection fails, the iteration continues with the next event. It ends with an error if
 // ctx ends or the API refuses the request.

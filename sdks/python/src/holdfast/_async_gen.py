@@ -2608,9 +2608,10 @@ class AsyncCalendarFeeds:
 
         Creates a URL where calendar programs read bookings without a credential. Keep the URL secret. Only this
         response contains it. If the URL is lost or leaked, delete the feed and create a new one. The feed ends when
-        the API key that created it is revoked, its grant ends, or its operator leaves the tenant. If the key is
-        rotated, the feed moves to the new key. A feed that includes details also requires `read:customers`. A tenant
-        can have at most 50 feeds per mode; one more returns 422 `limit_reached` on `name`.
+        the API key that created it is revoked, its grant ends, or its operator leaves the tenant: the next read of
+        the URL returns 404. If the key is rotated, the feed moves to the new key. A feed that includes details also
+        requires `read:customers`. A tenant can have at most 50 feeds per mode; one more returns 422 `limit_reached`
+        on `name`.
 
         Scopes: write:bookings.
 
@@ -3069,9 +3070,9 @@ class AsyncEvents:
 
         Streams events as they happen, as server-sent events with `id`, `event` (the type) and `data` (the event). A
         stream starts now, or after the event in `Last-Event-ID`. It ends after several minutes: reconnect with that
-        header. Reading a type requires the read scope of its resource. Filter the stream with `type`, or use a
-        credential that has all read scopes. A tenant can have at most 100 open streams, and a credential at most 10;
-        one more returns 429.
+        header. It also ends within about a second after its credential has ended or lost a scope. Reading a type
+        requires the read scope of its resource. Filter the stream with `type`, or use a credential that has all read
+        scopes. A tenant can have at most 100 open streams, and a credential at most 10; one more returns 429.
 
         Args:
             type: Returns only events of these types, separated by commas. At most 13.

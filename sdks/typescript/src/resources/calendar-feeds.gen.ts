@@ -30,9 +30,9 @@ export class CalendarFeedsResource extends Resource {
    *
    * Creates a URL where calendar programs read bookings without a credential. Keep the URL secret. Only this response
    * contains it. If the URL is lost or leaked, delete the feed and create a new one. The feed ends when the API key that
-   * created it is revoked, its grant ends, or its operator leaves the tenant. If the key is rotated, the feed moves to the
-   * new key. A feed that includes details also requires `read:customers`. A tenant can have at most 50 feeds per mode; one
-   * more returns 422 `limit_reached` on `name`.
+   * created it is revoked, its grant ends, or its operator leaves the tenant: the next read of the URL returns 404. If the
+   * key is rotated, the feed moves to the new key. A feed that includes details also requires `read:customers`. A tenant can
+   * have at most 50 feeds per mode; one more returns 422 `limit_reached` on `name`.
    *
    * Scope: `write:bookings`.
    */

@@ -32,9 +32,10 @@ export class EventsResource extends Resource {
    * Stream events.
    *
    * Streams events as they happen, as server-sent events with `id`, `event` (the type) and `data` (the event). A stream
-   * starts now, or after the event in `Last-Event-ID`. It ends after several minutes: reconnect with that header. Reading a
-   * type requires the read scope of its resource. Filter the stream with `type`, or use a credential that has all read
-   * scopes. A tenant can have at most 100 open streams, and a credential at most 10; one more returns 429.
+   * starts now, or after the event in `Last-Event-ID`. It ends after several minutes: reconnect with that header. It also
+   * ends within about a second after its credential has ended or lost a scope. Reading a type requires the read scope of its
+   * resource. Filter the stream with `type`, or use a credential that has all read scopes. A tenant can have at most 100
+   * open streams, and a credential at most 10; one more returns 429.
    *
    * Scope: `read:webhooks`.
    */

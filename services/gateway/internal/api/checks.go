@@ -168,7 +168,7 @@ func (s *Server) proxy(c *gin.Context) error {
 	call := q.call(c.Request)
 	if q.op.Stream {
 		call.Accept, call.LastEventID = c.Request.Header.Get("Accept"), c.Request.Header.Get("Last-Event-Id")
-		return s.Pipeline.Stream(c.Request.Context(), &failureWriter{ResponseWriter: c.Writer, q: q}, q.op, call)
+		return s.Pipeline.Stream(c.Request.Context(), &failureWriter{ResponseWriter: c.Writer, q: q}, q.op, q.credential, call)
 	}
 	if httpx.AcceptsCSV(q.op, c.Request.Header) {
 		obs.SetRoute(c.Request.Context(), httpx.CSVRoute(q.op))
@@ -178,7 +178,7 @@ func (s *Server) proxy(c *gin.Context) error {
 		call.Whole = true
 	}
 	if call.Whole {
-		return s.Pipeline.Stream(c.Request.Context(), &failureWriter{ResponseWriter: c.Writer, q: q}, q.op, call)
+		return s.Pipeline.Stream(c.Request.Context(), &failureWriter{ResponseWriter: c.Writer, q: q}, q.op, q.credential, call)
 	}
 	response, err := s.Pipeline.Forward(c.Request.Context(), q.op, call, q.fingerprint)
 	if err != nil {

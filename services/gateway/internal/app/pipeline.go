@@ -111,23 +111,41 @@ func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdic
 		return p.admitLocally(ctx, c, err)
 	}
 	p.Local.AdoptAll(from, limits, result.Windows, result.Now)
-	if result.State == store.Revoked {
-		p.Principals.Revoke(c)
-		return Verdict{}, domain.ErrRevoked
+	again := p.refresh
+	if !result.Passed {
+		again = withoutReread
 	}
-	switch {
-	case outdated(c, &result):
-		c, err = p.Principals.Reread(ctx, c, result.Marker, result.State)
-	case result.Passed && result.Marker != c.marker && p.Principals.age(c) > maxStale:
-		c, err = p.refresh(ctx, c, result.Marker, result.State)
-	}
-	if err != nil {
+	if c, err = p.current(ctx, c, &result, again); err != nil {
 		return Verdict{}, err
 	}
 	if c.Limits != before.Limits && !result.Passed { // it was not counted, and new limits may allow it
 		return p.Admit(ctx, c, key)
 	}
 	return Verdict{Credential: c, Rates: limits.Rates(result.Windows, result.Now), Passed: result.Passed, Response: result.Response}, nil
+}
+
+type rereadFunc func(ctx context.Context, c *Credential, marker, state string) (*Credential, error)
+
+// withoutReread is a rereadFunc that reads nothing.
+func withoutReread(_ context.Context, c *Credential, _, _ string) (*Credential, error) { return c, nil }
+
+// current returns c as it is after Redis's result. It calls lost if Redis may have lost a revocation.
+func (p *Pipeline) current(ctx context.Context, c *Credential, r *store.Result, lost rereadFunc) (*Credential, error) {
+	switch {
+	case r.State == store.Revoked:
+		p.Principals.Revoke(c)
+		return nil, domain.ErrRevoked
+	case outdated(c, r):
+		return p.Principals.Reread(ctx, c, r.Marker, r.State)
+	case r.Marker != c.marker && p.Principals.age(c) > maxStale:
+		return lost(ctx, c, r.Marker, r.State)
+	}
+	return c, nil
+}
+
+// outOfReach reports whether no revocation of c can have arrived since it was read, because Redis is down.
+func (p *Pipeline) outOfReach(c *Credential) bool {
+	return p.Redis.DownFor(holder(&c.Caller)) > grace && p.Principals.age(c) > maxStale
 }
 
 // unchecked counts a request that is rejected without asking Redis. It returns false while Redis is down, because such requests are counted as
@@ -168,7 +186,7 @@ func (p *Pipeline) admitLocally(ctx context.Context, c *Credential, cause error)
 	if !errors.Is(cause, store.ErrDown) {
 		return Verdict{}, cause
 	}
-	if p.Redis.DownFor(holder(&c.Caller)) > grace && p.Principals.age(c) > maxStale {
+	if p.outOfReach(c) {
 		var err error
 		if c, err = p.refresh(ctx, c, c.marker, c.state); err != nil {
 			return Verdict{}, err

@@ -105,6 +105,17 @@ func (p *Principals) Find(ctx context.Context, token, address string) (*Credenti
 	return p.once(hash, func() (*Credential, error) { return p.loadLimited(ctx, hash, kind, address) })
 }
 
+// Again returns the cached credential, or looks it up if its time in the cache is over.
+func (p *Principals) Again(ctx context.Context, c *Credential) (*Credential, error) {
+	if cached, ok := p.cache.get(c.hash); ok {
+		return cached.standing()
+	}
+	if _, ok := p.unknown.get(c.hash); ok {
+		return nil, domain.ErrInvalid
+	}
+	return p.reload(ctx, c)
+}
+
 // reload looks up a credential that was valid recently.
 func (p *Principals) reload(ctx context.Context, c *Credential) (*Credential, error) {
 	return p.once(c.hash, func() (*Credential, error) { return p.loadAgain(ctx, c, "", "") })

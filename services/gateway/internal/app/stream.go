@@ -69,12 +69,17 @@ func (s *Streams) end(credential string) {
 // earlier.
 const maxDownload = 5*time.Minute + 10*time.Second
 
-// Stream forwards the response of op's service to w while it arrives. An error means that nothing was written.
-func (p *Pipeline) Stream(ctx context.Context, w http.ResponseWriter, op *contract.Operation, call *domain.Call) error {
+// Stream forwards the response of op's service to w while it arrives, until c has ended. An error means that nothing was written.
+func (p *Pipeline) Stream(ctx context.Context, w http.ResponseWriter, op *contract.Operation, c *Credential, call *domain.Call) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer cancel(nil)
+	watching.Go(func() { p.watch(ctx, c, cancel) })
 	return p.StreamFor(ctx, w, op.Service, call.Caller.Credential, call)
 }
 
-// StreamFor is Stream for a call whose streams are counted under another name than the caller's.
+// StreamFor is Stream for a call without a credential. holder is the name under which its streams are counted.
 func (p *Pipeline) StreamFor(ctx context.Context, w http.ResponseWriter, service, holder string, call *domain.Call) error {
 	streams := p.Streams
 	if call.Whole {

@@ -38,8 +38,11 @@ var (
 	ErrNotFound   = apperr.New(apperr.NotFound, "not_found", "This path does not exist. See /docs for all paths. No path ends with a slash.")
 )
 
-// ErrStopping is the reason why a stream ends when the gateway stops.
-var ErrStopping = errors.New("the gateway is stopping")
+// The reasons why the gateway ends a stream.
+var (
+	ErrStopping = errors.New("the gateway is stopping")
+	ErrEnded    = errors.New("the credential has ended") // wraps the error of a request with the credential
+)
 
 // Principal is the identity and the rights of a credential.
 type Principal struct {

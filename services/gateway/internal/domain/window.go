@@ -105,6 +105,11 @@ func (l Limits) Take(w Windows, now int64) (Windows, bool) {
 	return Windows{credential, tenant, apps}, true
 }
 
+// Uncounted returns limits that every request exceeds, so that it is counted in no window.
+func (l Limits) Uncounted() Limits {
+	return Limits{Credential: Limit{Per: l.Credential.Per}, Tenant: Limit{Per: l.Tenant.Per}}
+}
+
 // HasApps reports whether the limit of OAuth grants applies to the request.
 func (l Limits) HasApps() bool { return l.Apps.Max > 0 }
 

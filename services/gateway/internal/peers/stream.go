@@ -117,6 +117,8 @@ func (t streamTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case errors.Is(context.Cause(ctx), domain.ErrStopping):
 		err = apperr.ErrUnavailable.WithCause(domain.ErrStopping)
+	case errors.Is(context.Cause(ctx), domain.ErrEnded):
+		err = context.Cause(ctx)
 	case err == nil && res.StatusCode == http.StatusUnauthorized:
 		err = t.refused()
 	case err == nil:
@@ -136,18 +138,24 @@ type streamBody struct {
 	whole bool
 }
 
-// Read returns io.EOF when the gateway stops, so that clients resume. A response with Whole is aborted instead. Read logs when the
-// service aborts the response.
+// Read returns io.EOF when the gateway stops or the credential has ended, so that clients resume. A response with Whole is aborted
+// instead. Read logs when the service aborts the response.
 func (b *streamBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	switch {
 	case err == nil || errors.Is(err, io.EOF):
-	case errors.Is(context.Cause(b.ctx), domain.ErrStopping) && !b.whole:
+	case endedHere(b.ctx) && !b.whole:
 		err = io.EOF
 	case b.ctx.Err() == nil:
 		obs.Add(b.ctx, slog.String("error", "the stream broke off: "+err.Error()))
 	}
 	return n, err
+}
+
+// endedHere reports whether the gateway ended the stream.
+func endedHere(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return errors.Is(cause, domain.ErrStopping) || errors.Is(cause, domain.ErrEnded)
 }
 
 // streamWriter writes a stream to the client. It has its own headers, so that the service's headers, trailers and early hints are

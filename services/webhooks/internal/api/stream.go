@@ -18,8 +18,8 @@ import (
 	"holdfast.dev/services/webhooks/internal/store"
 )
 
-// Streams contains the settings of event streams. A stream ends after MaxDuration, so that a revoked credential cannot read on. The
-// client reconnects with Last-Event-ID. Notifier limits the open streams of a tenant, and the gateway those of a credential.
+// Streams contains the settings of event streams. A stream ends after MaxDuration, and the client reconnects with Last-Event-ID.
+// Notifier limits the open streams of a tenant. The gateway limits those of a credential and ends them when the credential has ended.
 type Streams struct {
 	Notifier     *app.Notifier
 	MaxDuration  time.Duration   // 5 min
