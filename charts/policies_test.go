@@ -176,7 +176,7 @@ func outside(policy object) (rules [][]int) {
 // network under reaches has access to it.
 func TestPublicServicesAndReaches(t *testing.T) {
 	t.Parallel()
-	ports := map[string][]int{"receivers": {80, 443, 8080, 8443}, "gateways": {443}}
+	ports := map[string][]int{"receivers": {80, 443, 8080, 8443}, "gateways": {443}, "clients": {443, 8443}}
 	for name, args := range variants {
 		policies := 0
 		for _, o := range objects(t, must(t, args...)) {

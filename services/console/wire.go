@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -69,8 +70,8 @@ func build(cfg Config, publicURL string) (*gin.Engine, *api.Server, error) {
 	}
 	services := &peers.Services{Operations: operations, Clients: clients}
 	for name, client := range clients {
-		client.Timeout = callTimeout
-		if s, ok := proto.ServiceNamed(name); ok && len(s.Reaches) > 0 {
+		client.Timeout = callTimeout // identity fetches documents of clients, but not for the console
+		if s, ok := proto.ServiceNamed(name); ok && slices.ContainsFunc(s.Reaches, func(network string) bool { return network != "clients" }) {
 			client.Timeout = gatewayTimeout
 		}
 	}

@@ -124,13 +124,13 @@ func TestOAuthIsForwarded(t *testing.T) {
 		}
 		return &response{Response: res, body: string(b)}
 	}
-	a := request("POST", "/oauth/authorize?x=%20y", "decision=allow", header("Cookie", "c=3"), header("Origin", "https://o.example"), header("Accept-Language", "de"),
+	a := request("POST", "/oauth/authorize?client_id=https%3A%2F%2Fa.example%2Fc.json&x=%20y", "decision=allow", header("Cookie", "c=3"), header("Origin", "https://o.example"), header("Accept-Language", "de"),
 		header("X-Forwarded-For", "6.6.6.6"), header("X-Caller", "forged"), header("Content-Type", "application/x-www-form-urlencoded"))
 	if a.StatusCode != 303 || a.Header.Get("Location") != "https://app.example/cb?code=x" || len(a.Header["Set-Cookie"]) != 2 || a.body != "page" ||
 		a.Header.Get("Content-Security-Policy") == "" || a.Header.Get("X-Internal-Secret") != "" || !strings.HasPrefix(a.Header.Get("X-Request-Id"), "req_") {
 		t.Errorf("%d %v %q", a.StatusCode, a.Header, a.body)
 	}
-	if len(came) != 1 || came[0] != `POST /oauth/authorize?x=%20y "decision=allow" cookie=c=3 from=https://o.example for=127.0.0.1 lang=de` {
+	if len(came) != 1 || came[0] != `POST /oauth/authorize?client_id=https%3A%2F%2Fa.example%2Fc.json&x=%20y "decision=allow" cookie=c=3 from=https://o.example for=127.0.0.1 lang=de` {
 		t.Errorf("%q", came)
 	}
 	if a := request("POST", "/oauth/token", "grant_type=x"); a.StatusCode != 401 || a.Header.Get("WWW-Authenticate") == "" || a.body != "page" { // an app that identity does not know

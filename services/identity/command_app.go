@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ import (
 
 func appCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "app", Short: "Manage OAuth apps."}
-	cmd.AddCommand(appCreate(), appRegisterCLI(), appList(), appShow(), appUpdate(), appVerify(), appDelete())
+	cmd.AddCommand(appCreate(), appRegisterCLI(), appList(), appShow(), appUpdate(), appVerify(), appDelete(), appAllow())
 	return cmd
 }
 
@@ -126,7 +127,7 @@ func appList() *cobra.Command {
 	var tenant string
 	var registered bool
 	cmd := withJSON(&cobra.Command{
-		Use: "list", Short: "List a tenant's apps, or those that registered themselves, newest first.", Args: cobra.NoArgs,
+		Use: "list", Short: "List a tenant's apps, or those that registered or describe themselves, newest first.", Args: cobra.NoArgs,
 		RunE: command(func(t tool, _ []string) error {
 			if registered {
 				return t.printRegistered()
@@ -148,7 +149,7 @@ func appList() *cobra.Command {
 		}),
 	})
 	cmd.Flags().StringVar(&tenant, "tenant", "", "slug or id of the tenant")
-	cmd.Flags().BoolVar(&registered, "self-registered", false, "list the newest 1,000 apps that registered themselves")
+	cmd.Flags().BoolVar(&registered, "self-registered", false, "list the newest 1,000 apps that registered themselves, or whose CLIENT_ID is the URL of a document")
 	cmd.MarkFlagsMutuallyExclusive("tenant", "self-registered")
 	cmd.MarkFlagsOneRequired("tenant", "self-registered")
 	return cmd
@@ -168,7 +169,7 @@ func (t tool) printRegistered() error {
 			used = one.UsedAt.Format(time.RFC3339)
 		}
 		out = append(out, one)
-		rows = append(rows, []string{one.ID, a.Name, one.CreatedAt.Format(time.RFC3339), used, strings.Join(a.RedirectURIs, " ")})
+		rows = append(rows, []string{cmp.Or(one.DocumentURL, one.ID), a.Name, one.CreatedAt.Format(time.RFC3339), used, strings.Join(a.RedirectURIs, " ")})
 	}
 	return t.print(out, rows...)
 }
@@ -177,7 +178,7 @@ func appShow() *cobra.Command {
 	return withJSON(&cobra.Command{
 		Use: "show CLIENT_ID", Short: "Show an app.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
-			id, err := domain.ParseAppID(args[0])
+			id, err := t.AppOfClient(t.cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -232,9 +233,9 @@ func appVerify() *cobra.Command {
 
 func appDelete() *cobra.Command {
 	return &cobra.Command{
-		Use: "delete CLIENT_ID", Short: "Delete an app; its tokens stop working immediately.", Args: cobra.ExactArgs(1),
+		Use: "delete CLIENT_ID", Short: "Delete an app; its tokens stop working immediately, and a CLIENT_ID that is a URL is refused from then on.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
-			id, err := domain.ParseAppID(args[0])
+			id, err := t.AppOfClient(t.cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -245,5 +246,12 @@ func appDelete() *cobra.Command {
 			t.late(published)
 			return nil
 		}),
+	}
+}
+
+func appAllow() *cobra.Command {
+	return &cobra.Command{
+		Use: "allow URL", Short: "Allow the URL of a deleted app as a CLIENT_ID again; grants of the deleted app remain ended.", Args: cobra.ExactArgs(1),
+		RunE: command(func(t tool, args []string) error { return t.AllowClient(t.cmd.Context(), args[0]) }),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"math"
+	"net"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -82,8 +83,13 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if resets != nil {
 		rt.Go("password resets", resets.Run)
 	}
+	guard, err := documentGuard(cfg)
+	if err != nil {
+		return err
+	}
+	documents := app.NewClientDocuments(identity, peers.NewClientDocuments(guard, &net.Resolver{PreferGo: true}, nil))
 	server, err := oauth.New(oauth.Options{
-		App: identity, Box: box, Resets: resets, AuthURL: cfg.AuthURL, PublicURL: strings.TrimSuffix(rt.Common.PublicURL, "/"), Now: time.Now,
+		App: identity, Documents: documents, Box: box, Resets: resets, AuthURL: cfg.AuthURL, PublicURL: strings.TrimSuffix(rt.Common.PublicURL, "/"), Now: time.Now,
 	})
 	if err != nil {
 		return err

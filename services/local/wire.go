@@ -72,6 +72,9 @@ func (w wiring) settings(s proto.Service) []string {
 	if slices.Contains(s.Reaches, "receivers") {
 		vars["WEBHOOK_ALLOWED_CIDRS"] = "127.0.0.0/8,::1/128" // receivers on this machine
 	}
+	if slices.Contains(s.Reaches, "clients") {
+		vars["CLIENT_DOCUMENT_ALLOWED_CIDRS"] = "127.0.0.0/8,::1/128" // clients on this machine
+	}
 	if slices.Contains(s.Reaches, "gateways") {
 		vars["STRIPE_URL"] = w.stripeURL()
 	}

@@ -40,7 +40,8 @@ func TestSettingsFollowTheList(t *testing.T) {
 		for name, want := range map[string]bool{
 			"HTTP_ADDR": true, "METRICS_ADDR": true, "REDIS_URL": s.Redis, "KAFKA_BROKERS": s.Kafka(), "KAFKA_TOPIC_PREFIX": s.Kafka(),
 			"DATABASE_URL": s.Database, "WORKER_DATABASE_URL": s.Database, "MIGRATE_DATABASE_URL": s.Database, "PUBLIC_URL": true,
-			"WEBHOOK_ALLOWED_CIDRS": slices.Contains(s.Reaches, "receivers"), "STRIPE_URL": slices.Contains(s.Reaches, "gateways"),
+			"WEBHOOK_ALLOWED_CIDRS": slices.Contains(s.Reaches, "receivers"), "CLIENT_DOCUMENT_ALLOWED_CIDRS": slices.Contains(s.Reaches, "clients"),
+			"STRIPE_URL": slices.Contains(s.Reaches, "gateways"),
 		} {
 			if _, has := own[name]; has != want {
 				t.Errorf("%s has %s: %v, want %v", s.Name, name, has, want)

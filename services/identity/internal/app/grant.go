@@ -134,8 +134,12 @@ func (a *App) Introspect(ctx context.Context, token string) (Introspection, erro
 	if err != nil || p.Revoked || !a.now().Before(p.ExpiresAt) {
 		return Introspection{}, err
 	}
+	found, err := store.AppByID(ctx, a.DB.Read(ctx), p.AppID)
+	if err != nil {
+		return Introspection{}, err
+	}
 	return Introspection{
-		Active: true, Scope: strings.Join(p.Granted(), " "), ClientID: p.AppID.String(), Subject: p.OperatorID.String(), Expires: p.ExpiresAt.Unix(),
+		Active: true, Scope: strings.Join(p.Granted(), " "), ClientID: found.ClientID(), Subject: p.OperatorID.String(), Expires: p.ExpiresAt.Unix(),
 		Type: "Bearer", Grant: p.GrantID.String(), Tenant: p.TenantID.String(), Mode: string(caller.ModeOf(p.Livemode)),
 	}, nil
 }

@@ -42,3 +42,18 @@ func (a *App) deleteRegistered(ctx context.Context, id domain.AppID) (published 
 	}
 	return a.publish(ctx, ids.Tenant{}), nil
 }
+
+// AppOfClient returns the id of the app that a client_id names: an id, or the URL of a stored document.
+func (a *App) AppOfClient(ctx context.Context, clientID string) (domain.AppID, error) {
+	if !domain.IsClientURL(clientID) {
+		return domain.ParseAppID(clientID)
+	}
+	stored, err := store.StoredDocument(ctx, a.DB.Read(ctx), clientID)
+	return stored.ID, err
+}
+
+// AllowClient allows the client_id of a deleted app again, if it is a URL. The next consent creates another app, and grants of the deleted
+// app remain ended.
+func (a *App) AllowClient(ctx context.Context, url string) error {
+	return a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.ReleaseDocument(ctx, tx, url) })
+}

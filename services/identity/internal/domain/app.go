@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"slices"
@@ -183,6 +184,12 @@ func loopback(u *url.URL) bool {
 // local reports whether u is http on this machine, by address or by the name localhost, which apps that registered themselves can have.
 func local(u *url.URL) bool { return loopback(u) || u.Scheme == "http" && u.Hostname() == "localhost" }
 
+// LocalURL reports whether a URL is http on this machine, for example a redirect URI on the operator's computer.
+func LocalURL(uri string) bool {
+	u, err := url.Parse(uri)
+	return err == nil && local(u)
+}
+
 // Redirects reports whether requested is one of the app's redirect URIs, compared character by character. On a loopback address, and on
 // a registered localhost, any port is allowed (OAuth 2.1, section 2.3.1).
 func (a App) Redirects(requested string) bool {
@@ -215,13 +222,17 @@ func after(uri string) string {
 	return ""
 }
 
-// PublishedApp is an app, with the name of the tenant that publishes it.
+// PublishedApp is an app, with the name of the tenant that publishes it, or the URL of the document that describes it.
 type PublishedApp struct {
 	App
 
 	Publisher       string       // "" for an app that registered itself
 	PublisherStatus TenantStatus // "" for an app that registered itself
+	DocumentURL     string       // the client_id of an app that a document describes; "" for any other app
 }
+
+// ClientID returns the client_id by which the app is known to its users: the URL of its document, or its id.
+func (a PublishedApp) ClientID() string { return cmp.Or(a.DocumentURL, a.ID.String()) }
 
 // Offered reports whether operators can be asked for consent: an app ends with the suspension and the closing of its publisher.
 func (a PublishedApp) Offered() bool {

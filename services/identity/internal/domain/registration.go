@@ -28,7 +28,8 @@ func (a App) SelfRegistered() bool { return a.TenantID.IsZero() }
 type RegisteredApp struct {
 	App
 
-	UsedAt *time.Time // the last consent; nil if there was none
+	UsedAt      *time.Time // the last consent; nil if there was none
+	DocumentURL string     // the client_id of an app that a document describes; "" for one that registered itself
 }
 
 // CanRegisterRedirect reports whether an app that registers itself can have the redirect URI: https, or http on this machine. A
@@ -45,12 +46,22 @@ func CanRegisterRedirect(s string) bool {
 	return CheckRedirectURI(s) == nil
 }
 
-// NameOf returns the name of an app that sent none: the host of its redirect URI.
-func NameOf(redirects []string) string {
+// ShownName returns the name under which an app that nobody has verified is shown. It is the host instead if the app sent none, or one
+// with the name of the platform: clients add the name that their user gave the server, such as "Claude Code (holdfast)", and a refusal would
+// lock them out. The error says that the name is not allowed.
+func ShownName(sent, host string) (string, error) {
+	name := strings.TrimSpace(sent)
+	if name == "" || NamesPlatform(name) {
+		name = host[max(0, len(host)-MaxAppName):] // the end of a long name says whose it is
+	}
+	return name, CheckAppName(name)
+}
+
+// FirstHost returns the host of the first of several redirect URIs.
+func FirstHost(redirects []string) string {
 	for _, uri := range redirects {
 		if u, err := url.Parse(uri); err == nil {
-			name := u.Hostname()
-			return name[max(0, len(name)-MaxAppName):] // the end of a long name says whose it is
+			return u.Hostname()
 		}
 	}
 	return ""

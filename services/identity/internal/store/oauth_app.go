@@ -17,7 +17,9 @@ const (
 
 // AppByID returns an app of any tenant, or domain.ErrAppNotFound if there is none or it was deleted.
 func AppByID(ctx context.Context, q pg.Q, id domain.AppID) (domain.PublishedApp, error) {
-	a, err := pg.One(ctx, q, pgx.RowToStructByName[domain.PublishedApp], domain.ErrAppNotFound, `select `+appFields+`, verified_at, publisher, publisher_status from app_by_client_id($1) cross join lateral app_publisher(id)`, id)
+	a, err := pg.One(ctx, q, pgx.RowToStructByName[domain.PublishedApp], domain.ErrAppNotFound, `select `+appFields+`, verified_at, publisher, publisher_status,
+			coalesce((select d.document_url from oauth_apps d where d.id = $1 and d.tenant_id is null), '') as document_url
+		from app_by_client_id($1) cross join lateral app_publisher(id)`, id)
 	if err == nil && a.DeletedAt != nil {
 		return domain.PublishedApp{}, domain.ErrAppNotFound
 	}

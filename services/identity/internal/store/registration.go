@@ -43,13 +43,14 @@ func found(ctx context.Context, tx pg.Tx, sql string, id domain.AppID, at time.T
 // RegisteredApps returns up to limit apps that registered themselves, newest first.
 func RegisteredApps(ctx context.Context, q pg.Q, limit int) ([]domain.RegisteredApp, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.RegisteredApp], `select '00000000-0000-0000-0000-000000000000'::uuid as tenant_id, id, name,
-			redirect_uris, scopes, published, reuse_leeway_seconds, browser_origins, version, created_at, updated_at, deleted_at, null::timestamptz as verified_at, used_at
+			redirect_uris, scopes, published, reuse_leeway_seconds, browser_origins, version, created_at, updated_at, deleted_at, null::timestamptz as verified_at, used_at, coalesce(document_url, '') as document_url
 		from oauth_apps where tenant_id is null and deleted_at is null order by created_at desc, id desc limit $1`, limit)
 }
 
-// The time since the last consent is checked again when the row is locked, so that an app is not deleted during a consent.
+// The time since the last consent is checked again when the row is locked, so that an app is not deleted during a consent. A deleted app
+// with a document keeps its row, so that its client_id remains refused.
 const sweepRegistered = `delete from oauth_apps where tenant_id is null and coalesce(used_at, created_at) < $1 and id in (
-		select a.id from oauth_apps a where a.tenant_id is null and a.created_at < $1 and coalesce(a.used_at, a.created_at) < $1
+		select a.id from oauth_apps a where a.tenant_id is null and not (a.document_url is not null and a.deleted_at is not null) and a.created_at < $1 and coalesce(a.used_at, a.created_at) < $1
 			and not exists (select from oauth_grants g where g.app_id = a.id) limit $2)`
 
 // SweepRegisteredApps deletes a batch of apps that registered themselves and have no grant, and returns their number. tx has the worker role.

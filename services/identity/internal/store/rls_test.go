@@ -293,7 +293,7 @@ func TestFunctionsThatBypassRowLevelSecurity(t *testing.T) {
 	functions, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if want := []string{
 		"access_token_by_hash", "app_by_client_id", "app_by_id", "app_publisher", "begin_memberships", "credential_by_hash", "delete_registered_app", "end_grants", "ended_credentials", "erase_tenant", "grant_by_hash", "grant_home", "grants_of",
-		"key_by_hash", "key_home", "members_of_only", "memberships_ever", "memberships_of", "oldest_write", "origin_is_registered", "publisher_ended", "register_app", "release_apps", "signal_grants", "signal_published_apps", "signal_tenant_keys", "signed_in_by",
+		"key_by_hash", "key_home", "members_of_only", "memberships_ever", "memberships_of", "oldest_write", "origin_is_registered", "publisher_ended", "put_document_app", "register_app", "release_apps", "release_document", "signal_grants", "signal_published_apps", "signal_tenant_keys", "signed_in_by",
 		"tenant_limits", "tenant_state", "tenant_status", "use_registered_app",
 	}; err != nil || !slices.Equal(functions, want) {
 		t.Errorf("security definer functions %v: %v; want %v", functions, err, want)

@@ -36,12 +36,13 @@ func AppForAdmin(a domain.App) AdminApp {
 type AdminRegisteredApp struct {
 	AdminApp
 
-	UsedAt *time.Time `json:"used_at"` // the last consent
+	DocumentURL string     `json:"document_url,omitempty"` // the client_id, of an app with a document
+	UsedAt      *time.Time `json:"used_at"`                // the last consent
 }
 
 // RegisteredAppForAdmin renders an app that registered itself.
 func RegisteredAppForAdmin(a domain.RegisteredApp) AdminRegisteredApp {
-	return AdminRegisteredApp{AdminApp: AppForAdmin(a.App), UsedAt: utc(a.UsedAt)}
+	return AdminRegisteredApp{AdminApp: AppForAdmin(a.App), DocumentURL: a.DocumentURL, UsedAt: utc(a.UsedAt)}
 }
 
 // AdminGrant is a grant in the form of the command line and the audit log.

@@ -28,16 +28,19 @@ type authorization struct {
 
 // authorize requests consent from an operator for an app, and sends the result to the app: RFC 6749, section 4.1.1.
 func (s *Server) authorize(v *pageRequest) error {
-	a, err := s.readAuthorization(v)
-	var mistake mistakeError
-	if errors.As(err, &mistake) {
-		return v.show(http.StatusBadRequest, pages.Message(v.frame(), v.T("error"), v.T("error_app"), mistake.Error()))
-	}
+	operator, err := v.operator()
 	if err != nil {
 		return err
 	}
-	operator, err := v.operator()
-	if err != nil {
+	a, err := s.readAuthorization(v, operator)
+	var mistake mistakeError
+	var unknown *notFetchedError
+	switch {
+	case errors.As(err, &unknown):
+		return v.redirect("/oauth/sign-in" + v.query())
+	case errors.As(err, &mistake):
+		return v.show(http.StatusBadRequest, pages.Message(v.frame(), v.T("error"), v.T("error_app"), mistake.Error()))
+	case err != nil:
 		return err
 	}
 	var members []domain.MemberTenant
@@ -81,13 +84,17 @@ const (
 	wrongRedirect mistakeError = "invalid_request: redirect_uri is not one of those that the app has registered"
 )
 
-// readAuthorization reads the authorization request that a browser sends.
-func (s *Server) readAuthorization(v *pageRequest) (*authorization, error) {
+// readAuthorization reads the authorization request that a browser sends. operator is the signed-in one, if any.
+func (s *Server) readAuthorization(v *pageRequest, operator *domain.Operator) (*authorization, error) {
 	params, err := s.params(v)
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.appOf(v.r.Context(), params)
+	source := app.DocumentSource{}
+	if operator != nil {
+		source.Operator = operator.ID
+	}
+	a, err := s.appOf(v.r.Context(), params, source)
 	if err != nil {
 		return nil, err
 	}
@@ -110,25 +117,18 @@ func (s *Server) params(v *pageRequest) (url.Values, error) {
 }
 
 // appOf finds the app of an authorization request and checks the redirect URI.
-func (s *Server) appOf(ctx context.Context, params url.Values) (*authorization, error) {
+func (s *Server) appOf(ctx context.Context, params url.Values, source app.DocumentSource) (*authorization, error) {
 	for _, name := range []string{"client_id", "redirect_uri"} {
 		if len(params[name]) > 1 {
 			return nil, mistakeError("invalid_request: " + name + " appears twice")
 		}
 	}
-	id, err := domain.ParseAppID(params.Get("client_id"))
-	if err != nil {
-		return nil, wrongClient
-	}
-	found, err := s.App.AppByID(ctx, id)
-	if errors.Is(err, domain.ErrAppNotFound) {
-		return nil, wrongClient
+	found, err := s.offeredApp(ctx, params.Get("client_id"), source)
+	if errors.Is(err, app.ErrNotFetched) {
+		return nil, notFetched(params)
 	}
 	if err != nil {
 		return nil, err
-	}
-	if !found.Offered() {
-		return nil, endedClient
 	}
 	exchangeOf(ctx).app = found.App                          // fosite also requests the app
 	if found.SelfRegistered() && params.Get("scope") == "" { // clients of assistants can leave it out: RFC 6749, section 3.3
@@ -213,6 +213,7 @@ func (s *Server) request(ctx context.Context, a *authorization) (fosite.Authoriz
 		params.Set("state", "none")
 	}
 	params.Set("redirect_uri", a.redirect)
+	params.Set("client_id", a.app.ID.String()) // not the URL of its document
 	exchangeOf(ctx).redirect = a.redirect
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.AuthURL+"/oauth/authorize?"+params.Encode(), nil)
 	if err != nil {
@@ -224,7 +225,10 @@ func (s *Server) request(ctx context.Context, a *authorization) (fosite.Authoriz
 // consentRequest returns the content of the consent page: the tenants at which the operator can grant at least one of the scopes.
 func (s *Server) consentRequest(a *authorization, o domain.Operator, members []domain.MemberTenant) pages.ConsentRequest {
 	scopes := domain.Intersect(s.App.Scopes, a.request.GetRequestedScopes())
-	out := pages.ConsentRequest{App: a.app.Name, Publisher: a.app.Publisher, Warning: warning(a.app, a.app.Trusted(members)), Host: hostOf(a.redirect), Email: o.Email, Scopes: scopes}
+	out := pages.ConsentRequest{
+		App: a.app.Name, Publisher: a.app.Publisher, Warning: warning(a.app, a.app.Trusted(members)), Client: hostOf(a.app.DocumentURL),
+		Host: hostOf(a.redirect), Local: domain.LocalURL(a.redirect), Email: o.Email, Scopes: scopes,
+	}
 	for _, m := range members {
 		given := m.Role.Scopes(scopes)
 		if !a.app.Serves(m.TenantID) || !m.Status.Consents() || len(given) == 0 {
@@ -244,6 +248,8 @@ func (s *Server) consentRequest(a *authorization, o domain.Operator, members []d
 // warning returns what a page warns of about an app.
 func warning(a domain.PublishedApp, trusted bool) pages.Warning {
 	switch {
+	case a.DocumentURL != "":
+		return pages.Described
 	case a.SelfRegistered():
 		return pages.SelfRegistered
 	case !trusted:

@@ -61,6 +61,7 @@ type world struct {
 	client   domain.App
 	metrics  *prometheus.Registry
 	resets   *app.PasswordResets
+	fetcher  documentFetcher
 
 	mu    sync.Mutex
 	ahead time.Duration // guarded by mu: how far the server's clock is ahead
@@ -102,7 +103,8 @@ func (w *world) serve(box *crypt.Box) {
 	engine := httpx.NewRouter("https://booking.test", domain.ErrTenantNotFound)
 	listener := httptest.NewUnstartedServer(engine)
 	issuer := "http://" + listener.Listener.Addr().String()
-	s, err := oauth.New(oauth.Options{App: w.app, Box: box, AuthURL: issuer, PublicURL: issuer, Resets: w.resets, Now: w.now})
+	documents := app.NewClientDocuments(w.app, &w.fetcher)
+	s, err := oauth.New(oauth.Options{App: w.app, Documents: documents, Box: box, AuthURL: issuer, PublicURL: issuer, Resets: w.resets, Now: w.now})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -116,6 +118,16 @@ func (w *world) serve(box *crypt.Box) {
 	listener.Start()
 	w.t.Cleanup(listener.Close)
 	w.server = listener
+}
+
+// documentFetcher fetches client ID metadata documents. Without a fetcher, the site of each client is down.
+type documentFetcher struct{ app.DocumentFetcher }
+
+func (f *documentFetcher) Fetch(ctx context.Context, url string) (domain.ClientDocument, time.Duration, error) {
+	if f.DocumentFetcher == nil {
+		return domain.ClientDocument{}, 0, domain.DocumentError("the site is down")
+	}
+	return f.DocumentFetcher.Fetch(ctx, url)
 }
 
 func (w *world) now() time.Time {

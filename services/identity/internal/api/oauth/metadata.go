@@ -25,6 +25,7 @@ func (s *Server) serverMetadata(c *gin.Context) error {
 		"token_endpoint_auth_methods_supported":          []string{methodNone},
 		"revocation_endpoint_auth_methods_supported":     []string{methodNone},
 		"authorization_response_iss_parameter_supported": true,
+		"client_id_metadata_document_supported":          true,
 		"ui_locales_supported":                           s.messages.Languages(),
 		"service_documentation":                          s.PublicURL + "/docs",
 	})

@@ -13,6 +13,9 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/ory/fosite"
+
+	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/domain"
 )
 
 const (
@@ -28,11 +31,11 @@ const wrongPushed mistakeError = "invalid_request_uri: the request URI is unknow
 // so nothing is stored. It can be opened several times, because an operator returns with it after the sign-in. A code is bound to
 // its challenge in any case.
 func (s *Server) push(c *gin.Context) error {
-	ctx, r, err := s.exchange(c)
+	ctx, r, err := s.form(c)
 	if err != nil {
 		return s.refuse(ctx, c.Writer, err)
 	}
-	uri, err := s.seal(ctx, r.PostForm)
+	uri, err := s.seal(ctx, r.PostForm, networkOf(r.Header.Get("X-Forwarded-For")))
 	if err != nil {
 		return s.refuse(ctx, c.Writer, err)
 	}
@@ -41,18 +44,21 @@ func (s *Server) push(c *gin.Context) error {
 	return nil
 }
 
-// seal checks an authorization request and creates its URI.
-func (s *Server) seal(ctx context.Context, params url.Values) (string, error) {
+// seal checks an authorization request from a network and creates its URI.
+func (s *Server) seal(ctx context.Context, params url.Values, network string) (string, error) {
 	if params.Get("request_uri") != "" {
 		return "", fosite.ErrInvalidRequest.WithHint("request_uri cannot be pushed.")
 	}
-	a, err := s.appOf(ctx, params)
+	a, err := s.appOf(ctx, params, app.DocumentSource{Network: network})
 	var mistake mistakeError
 	switch {
 	case errors.Is(err, wrongClient):
 		return "", fosite.ErrInvalidClient
 	case errors.As(err, &mistake):
-		_, hint, _ := strings.Cut(mistake.Error(), ": ")
+		code, hint, _ := strings.Cut(mistake.Error(), ": ")
+		if code == "invalid_client" && domain.IsClientURL(params.Get("client_id")) {
+			return "", fosite.ErrInvalidClient.WithHint(hint + ".")
+		}
 		return "", fosite.ErrInvalidRequest.WithHint(hint + ".")
 	case err != nil:
 		return "", exchangeOf(ctx).failed(err, nil)

@@ -112,13 +112,11 @@ func (m *metadata) complete(scopes []string) error {
 	if len(known) == 0 {
 		return wrongMetadata("scope has none of the scopes in scopes_supported.")
 	}
-	// Clients add the name that their user gave the server, such as "Claude Code (holdfast)". A refusal would lock them out.
-	if m.ClientName = strings.TrimSpace(m.ClientName); m.ClientName == "" || domain.NamesPlatform(m.ClientName) {
-		m.ClientName = domain.NameOf(m.RedirectURIs)
-	}
-	if domain.CheckAppName(m.ClientName) != nil {
+	name, err := domain.ShownName(m.ClientName, domain.FirstHost(m.RedirectURIs))
+	if err != nil {
 		return wrongMetadata("client_name must be one visible line of 1 to 60 characters, without the name of the platform.")
 	}
+	m.ClientName = name
 	m.ClientID, m.IssuedAt = "", 0
 	m.AuthMethod, m.GrantTypes, m.ResponseTypes, m.Scope = methodNone, grantTypes, []string{responseCode}, strings.Join(known, " ")
 	return nil

@@ -23,6 +23,7 @@ import (
 // Options are the dependencies of a Server.
 type Options struct {
 	App       *app.App
+	Documents *app.ClientDocuments
 	Box       *crypt.Box          // seals the tokens that a rotation stores for its leeway
 	AuthURL   string              // URL of the pages and endpoints for people and apps: the issuer, without a trailing slash
 	PublicURL string              // URL of the gateway, without a path. The tokens are for the API and the tools for assistants below it

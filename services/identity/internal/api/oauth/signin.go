@@ -15,11 +15,7 @@ import (
 
 // signIn requests the address and the password. Its query is that of the authorization request that redirected the operator.
 func (s *Server) signIn(v *pageRequest) error {
-	from, hint := pages.Origin{}, ""
-	if a := s.comesFrom(v); a != nil { // nobody is signed in, so only the platform's verification counts
-		from = pages.Origin{App: a.app.Name, Warning: warning(a.app, a.app.VerifiedAt != nil), Host: hostOf(a.redirect)}
-		hint = a.params.Get("login_hint")
-	}
+	from, hint := s.signInOrigin(v)
 	if v.r.Method == http.MethodGet {
 		return v.show(http.StatusOK, pages.SignIn(v.frame(), from, hint, "", s.Resets != nil))
 	}
@@ -164,16 +160,4 @@ func (s *Server) link(v *pageRequest) error {
 		return showForm(http.StatusUnprocessableEntity, v.T(string(broken)))
 	}
 	return err
-}
-
-// comesFrom returns the authorization request that redirected the operator, or nil if there is none.
-func (s *Server) comesFrom(v *pageRequest) *authorization {
-	if v.r.URL.RawQuery == "" || v.r.URL.Query().Has("to") {
-		return nil
-	}
-	a, err := s.readAuthorization(v)
-	if err != nil {
-		return nil // authorize reports the error
-	}
-	return a
 }

@@ -72,8 +72,8 @@ func (s *Server) revokeReused(ctx context.Context, r *http.Request, err error) e
 	return fosite.ErrInvalidGrant
 }
 
-// exchange reads the form of an app's request. The form identifies the app by client_id.
-func (s *Server) exchange(c *gin.Context) (context.Context, *http.Request, error) {
+// form reads the form of an app's request. The form identifies the app by client_id.
+func (s *Server) form(c *gin.Context) (context.Context, *http.Request, error) {
 	r := c.Request
 	e := &exchange{source: r.Header.Get("X-Forwarded-For"), form: url.Values{}}
 	ctx := context.WithValue(r.Context(), exchangeKey{}, e)
