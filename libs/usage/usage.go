@@ -6,6 +6,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -23,6 +26,10 @@ import (
 
 // measureFor is the time after which a response does not begin another tenant.
 const measureFor = 5 * time.Second
+
+// atOnce is the number of tenants that a response measures at the same time. Each needs a connection of the app role, so requests keep
+// the rest of the pool.
+const atOnce = 2
 
 // The time limits of the statements that count the events of a day and the stored rows. Both, for both modes of a tenant, are shorter
 // than the server's time-out for a response.
@@ -98,16 +105,49 @@ func (s *Source) Measure(ctx context.Context, day Day, tenants []ids.Tenant) (in
 		return page, err
 	}
 	page.Settled = true
-	for start, i := time.Now(), 0; i < len(tenants) && (i == 0 || time.Since(start) < measureFor); i++ {
-		for _, mode := range []caller.Mode{caller.Live, caller.Test} {
-			one, err := s.measure(ctx, day, tenants[i], mode)
-			if err != nil {
-				return page, fmt.Errorf("usage of %s in %s mode: %w", tenants[i], mode, err)
+	page.Data, err = s.measureAll(ctx, day, tenants)
+	return page, err
+}
+
+// measureAll measures the first tenants, several at the same time. After measureFor, it begins no further one.
+func (s *Source) measureAll(ctx context.Context, day Day, tenants []ids.Tenant) ([]internalapi.TenantUsage, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	rows := make([][]internalapi.TenantUsage, len(tenants))
+	var workers sync.WaitGroup
+	var begun atomic.Int64
+	start := time.Now()
+	for range min(atOnce, len(tenants)) {
+		workers.Go(func() {
+			for ctx.Err() == nil && (begun.Load() == 0 || time.Since(start) < measureFor) {
+				i := int(begun.Add(1)) - 1
+				if i >= len(tenants) {
+					return
+				}
+				var err error
+				if rows[i], err = s.measureTenant(ctx, day, tenants[i]); err != nil {
+					cancel(err)
+				}
 			}
-			page.Data = append(page.Data, one)
-		}
+		})
 	}
-	return page, nil
+	workers.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return slices.Concat(rows...), nil // the tenants that were not begun are the last ones
+}
+
+// measureTenant returns the usage of a tenant in both modes.
+func (s *Source) measureTenant(ctx context.Context, day Day, tenant ids.Tenant) (rows []internalapi.TenantUsage, err error) {
+	for _, mode := range []caller.Mode{caller.Live, caller.Test} {
+		one, err := s.measure(ctx, day, tenant, mode)
+		if err != nil {
+			return nil, fmt.Errorf("usage of %s in %s mode: %w", tenant, mode, err)
+		}
+		rows = append(rows, one)
+	}
+	return rows, nil
 }
 
 // settled reports whether the day is over for the database: its clock has passed it, and every transaction that began on it has
@@ -148,10 +188,7 @@ func (s *Source) measure(ctx context.Context, day Day, tenant ids.Tenant, mode c
 func (s *Source) stored(ctx context.Context) (rows, bytes *int64, err error) {
 	var all size
 	err = s.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-		if err := limit(ctx, tx, cmp.Or(s.StoredLimit, storedLimit)); err != nil {
-			return err
-		}
-		all, err = stored(ctx, tx)
+		all, err = stored(ctx, tx, cmp.Or(s.StoredLimit, storedLimit))
 		return err
 	})
 	if pg.Code(err) == "57014" && ctx.Err() == nil { // query_canceled
@@ -160,8 +197,9 @@ func (s *Source) stored(ctx context.Context) (rows, bytes *int64, err error) {
 	return &all.Rows, &all.Bytes, err
 }
 
+// limit sets the time limit of the next statements, at least a millisecond, because 0 is no limit.
 func limit(ctx context.Context, tx pg.Tx, statement time.Duration) error {
-	if _, err := tx.Exec(ctx, `select set_config('statement_timeout', $1, true)`, fmt.Sprint(statement.Milliseconds())); err != nil {
+	if _, err := tx.Exec(ctx, `select set_config('statement_timeout', $1, true)`, fmt.Sprint(max(1, statement.Milliseconds()))); err != nil {
 		return fmt.Errorf("statement_timeout: %w", err)
 	}
 	return nil

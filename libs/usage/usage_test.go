@@ -2,8 +2,10 @@ package usage_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -159,30 +161,59 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// A response ends with the tenant that took too long, and always has one. The day is sealed for each tenant and mode before the count.
+// Two tenants are measured at the same time. A response ends with the tenants that took too long, and always has one. The day is sealed for
+// each tenant and mode before the count.
 func TestMeasureInParts(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, things)
-	var steps []string
+	var mu sync.Mutex
+	steps, now, most := map[ids.Tenant][]string{}, 0, 0
+	note := func(ctx context.Context, step string, change int) {
+		mu.Lock()
+		defer mu.Unlock()
+		c := caller.FromContext(ctx)
+		steps[c.Tenant] = append(steps[c.Tenant], step+" "+string(c.Mode))
+		now += change
+		most = max(most, now)
+	}
 	s := &usage.Source{
 		Service: "things", DB: db.App,
 		Seal: func(ctx context.Context, _ usage.Day) error {
-			steps = append(steps, "seal "+string(caller.FromContext(ctx).Mode))
+			note(ctx, "seal", 1)
 			return nil
 		},
-		Count: func(_ context.Context, _ pg.Q, _ usage.Day, to *internalapi.TenantUsage) error {
-			steps = append(steps, "count "+to.Mode)
+		Count: func(ctx context.Context, _ pg.Q, _ usage.Day, to *internalapi.TenantUsage) error {
 			time.Sleep(2600 * time.Millisecond) // it takes the time of a large tenant
+			note(ctx, "count", -1)
 			return nil
 		},
 	}
-	tenants := []ids.Tenant{ids.New[ids.TenantPrefix](), ids.New[ids.TenantPrefix]()}
+	tenants := []ids.Tenant{ids.New[ids.TenantPrefix](), ids.New[ids.TenantPrefix](), ids.New[ids.TenantPrefix]()}
 	page, err := s.Measure(t.Context(), daysAgo(1), tenants)
-	if err != nil || len(page.Data) != 2 || page.Data[0].TenantID != tenants[0].String() {
-		t.Errorf("%+v, %v", page, err)
+	if err != nil || len(page.Data) != 4 || page.Data[1].TenantID != tenants[0].String() || page.Data[2].TenantID != tenants[1].String() || most != 2 {
+		t.Errorf("%+v, %v; %d tenants at the same time", page, err, most)
 	}
-	if want := []string{"seal live", "count live", "seal test", "count test"}; !slices.Equal(steps, want) {
-		t.Errorf("%v, want %v", steps, want)
+	for _, tenant := range tenants[:2] {
+		if want := []string{"seal live", "count live", "seal test", "count test"}; !slices.Equal(steps[tenant], want) {
+			t.Errorf("%v, want %v", steps[tenant], want)
+		}
+	}
+}
+
+// An error of one tenant ends the measurement.
+func TestMeasureFails(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, things)
+	boom := errors.New("boom")
+	tenants := []ids.Tenant{ids.New[ids.TenantPrefix](), ids.New[ids.TenantPrefix](), ids.New[ids.TenantPrefix]()}
+	s := &usage.Source{Service: "things", DB: db.App, Seal: func(ctx context.Context, _ usage.Day) error {
+		if caller.FromContext(ctx).Tenant == tenants[1] {
+			return boom
+		}
+		return nil
+	}}
+	if page, err := s.Measure(t.Context(), daysAgo(1), tenants); !errors.Is(err, boom) || len(page.Data) != 0 {
+		t.Errorf("%+v, %v", page, err)
 	}
 }
 

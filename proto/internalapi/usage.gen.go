@@ -60,7 +60,7 @@ type TenantUsage struct {
 	// StoredRows Rows that the service stores. Absent if counting them took too long.
 	StoredRows *int64 `json:"stored_rows,omitempty"`
 
-	// StoredBytes Size of these rows. Absent if stored_rows is.
+	// StoredBytes Size of these rows; estimated in tables with many rows. Absent if stored_rows is.
 	StoredBytes *int64 `json:"stored_bytes,omitempty"`
 
 	// Payments Movements of money in the ledger, by currency.

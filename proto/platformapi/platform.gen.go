@@ -624,7 +624,7 @@ type Usage struct {
 	// StoredRows Rows that all services store for the tenant, at `measured_at`. Null if counting them took too long in a service.
 	StoredRows nullable.Nullable[int64] `json:"stored_rows"`
 
-	// StoredBytes Size of these rows, without indexes. Null if `stored_rows` is.
+	// StoredBytes Size of these rows in bytes, without indexes. In a table with many rows of the tenant, it is estimated from a sample. Null if `stored_rows` is.
 	StoredBytes nullable.Nullable[int64] `json:"stored_bytes"`
 
 	// Payments Movements of money at payment gateways, by currency. Empty if there were none.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"holdfast.dev/libs/caller"
@@ -29,44 +31,52 @@ type UsageSource interface {
 	Work(ctx context.Context) ([]domain.Waiting, error)
 }
 
-// Metering records the usage of all tenants, one day after the other. Any number of processes can run it: one has the lease of a day,
-// and a page of tenants is recorded by the process that moves the day's cursor.
+// Metering records the usage of all tenants, one day after the other. Any number of processes can run it: one has the lease of a day and
+// renews it while services measure, and a page of tenants is recorded by the process that moves the day's cursor.
 type Metering struct {
 	*App
 
 	Sources map[string]UsageSource // by service; each service with a database
+	Lease   time.Duration          // after which another process continues a day, if a process was killed; 0: a minute
 }
 
 const (
-	usagePage  = 100         // tenants that are recorded in one transaction
-	usageLease = time.Minute // after which another process continues a day, if a process was killed
+	usagePage    = 100 // tenants that are recorded in one transaction
+	usageLease   = time.Minute
+	usageRenewal = 4 // a lease is renewed this many times in its duration
 )
 
-// errUnsettled reports that writes of the day can still come.
-var errUnsettled = errors.New("it has not received everything of the day yet")
+var (
+	// errUnsettled reports that writes of the day can still come.
+	errUnsettled = errors.New("it has not received everything of the day yet")
+	// errUsageLease reports that another process can have the day.
+	errUsageLease = errors.New("the lease of the day has expired")
+)
 
 // RecordUsage records all days that are over, one after the other. It leaves a day to a later call, without an error, if a service has
-// not received everything of it yet.
+// not received everything of it yet, or if another process has taken the day.
 func (m *Metering) RecordUsage(ctx context.Context) error {
 	for {
-		c, ok, err := m.leaseUsage(ctx)
+		l, ok, err := m.leaseUsage(ctx)
 		if err != nil || !ok {
 			return err
 		}
-		done, err := m.recordDay(ctx, c)
-		if errors.Is(err, errUnsettled) {
+		done, err := m.recordLeased(ctx, l)
+		if errors.Is(err, errUnsettled) || errors.Is(err, errUsageLease) {
 			m.Log.InfoContext(ctx, "a day of usage waits", slog.Any("error", err))
 			err = nil
 		}
 		if err != nil || !done {
-			return errors.Join(err, m.releaseUsage(context.WithoutCancel(ctx), c))
+			return errors.Join(err, l.release(context.WithoutCancel(ctx)))
 		}
-		m.Log.InfoContext(ctx, "usage recorded", slog.String("day", c.Day.Format(time.DateOnly)))
+		m.Log.InfoContext(ctx, "usage recorded", slog.String("day", l.day.Day.Format(time.DateOnly)))
 	}
 }
 
 // leaseUsage takes the lease of the next day. ok is false if no day is due, or another process has it.
-func (m *Metering) leaseUsage(ctx context.Context) (c domain.UsageCollection, ok bool, err error) {
+func (m *Metering) leaseUsage(ctx context.Context) (l *dayLease, ok bool, err error) {
+	var c domain.UsageCollection
+	var until time.Time
 	err = m.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		now := m.now()
 		c, err = store.UsageCollectionForUpdate(ctx, tx, now)
@@ -79,19 +89,104 @@ func (m *Metering) leaseUsage(ctx context.Context) (c domain.UsageCollection, ok
 		if ok = c.Due(now); !ok {
 			return nil
 		}
-		until := now.Add(usageLease)
-		return store.LeaseUsageCollection(ctx, tx, c.Day, &until)
+		until = m.leaseEnd()
+		return store.LeaseUsageCollection(ctx, tx, c.Day, until)
 	})
-	return c, ok, err
+	return &dayLease{m: m, day: c, until: until}, ok, err
 }
 
-func (m *Metering) releaseUsage(ctx context.Context, c domain.UsageCollection) error {
-	return m.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.LeaseUsageCollection(ctx, tx, c.Day, nil) })
+func (m *Metering) lease() time.Duration { return cmp.Or(m.Lease, usageLease) }
+
+// leaseEnd returns the end of a lease that is taken now, in the precision of the database.
+func (m *Metering) leaseEnd() time.Time { return m.now().Add(m.lease()).Truncate(time.Microsecond) }
+
+// dayLease is the lease of a day that this process has. Its end in the database shows whether another process has taken the day since.
+type dayLease struct {
+	m   *Metering
+	day domain.UsageCollection // as it was when the lease was taken
+
+	mu    sync.Mutex
+	until time.Time
+}
+
+// renew extends the lease. It returns errUsageLease if another process has taken the day.
+func (l *dayLease) renew(ctx context.Context) error {
+	return l.replace(ctx, func(ctx context.Context, tx pg.Tx, until time.Time) (bool, error) {
+		return store.RenewUsageCollection(ctx, tx, l.day.Day, l.until, &until)
+	})
+}
+
+// replace sets a new end in a transaction that reports whether the day still was this process's.
+func (l *dayLease) replace(ctx context.Context, set func(ctx context.Context, tx pg.Tx, until time.Time) (bool, error)) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	until := l.m.leaseEnd()
+	err := l.m.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		mine, err := set(ctx, tx, until)
+		if err == nil && !mine {
+			err = errUsageLease
+		}
+		return err
+	})
+	if err == nil {
+		l.until = until
+	}
+	return err
+}
+
+// release ends the lease if this process still has it.
+func (l *dayLease) release(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.m.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		_, err := store.RenewUsageCollection(ctx, tx, l.day.Day, l.until, nil)
+		return err
+	})
+}
+
+// keep renews the lease until ctx ends. It returns when another process has taken the day, or the lease could not be renewed in time.
+func (l *dayLease) keep(ctx context.Context) error {
+	every := time.NewTicker(l.m.lease() / usageRenewal)
+	defer every.Stop()
+	for last := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-every.C:
+		}
+		switch err := l.renew(ctx); {
+		case err == nil:
+			last = time.Now()
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, errUsageLease), time.Since(last) >= l.m.lease():
+			return errUsageLease
+		}
+	}
+}
+
+// recordLeased records a day while it renews its lease. It stops when the lease is lost.
+func (m *Metering) recordLeased(ctx context.Context, l *dayLease) (done bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var keeper sync.WaitGroup
+	keeper.Go(func() {
+		if err := l.keep(ctx); err != nil {
+			cancel(err)
+		}
+	})
+	done, err = m.recordDay(ctx, l)
+	lost := context.Cause(ctx)
+	cancel(nil)
+	keeper.Wait()
+	if !done && errors.Is(lost, errUsageLease) {
+		return false, lost
+	}
+	return done, err
 }
 
 // recordDay records the tenants after the cursor, page by page, and completes the day. It returns false if another process does.
-func (m *Metering) recordDay(ctx context.Context, c domain.UsageCollection) (done bool, err error) {
-	for {
+func (m *Metering) recordDay(ctx context.Context, l *dayLease) (done bool, err error) {
+	for c := l.day; ; {
 		var tenants []ids.Tenant
 		err := m.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 			tenants, err = store.UsageTenants(ctx, tx, c.Cursor, c.Day.AddDate(0, 0, 1), usagePage)
@@ -107,27 +202,38 @@ func (m *Metering) recordDay(ctx context.Context, c domain.UsageCollection) (don
 		if err != nil {
 			return false, err
 		}
-		mine, err := m.savePage(ctx, c, tenants[len(tenants)-1], rows)
-		if err != nil || !mine {
+		last := tenants[len(tenants)-1]
+		if err := l.savePage(ctx, c, last, rows); err != nil {
 			return false, err
 		}
-		c.Cursor, c.Rows = tenants[len(tenants)-1], c.Rows+int64(len(rows))
+		c.Cursor, c.Rows = last, c.Rows+int64(len(rows))
 	}
 }
 
-// measure asks each service for each tenant, and adds up what they return.
+// measure asks all services at the same time for each tenant, and adds up what they return.
 func (m *Metering) measure(ctx context.Context, day time.Time, tenants []ids.Tenant) ([]domain.Usage, error) {
-	rows := make([]domain.Usage, 0, 2*len(tenants))
-	for _, tenant := range tenants {
-		rows = append(rows, domain.NoUsage(tenant, false, day), domain.NoUsage(tenant, true, day))
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	parts := make([][]domain.Usage, len(m.Sources))
+	var services sync.WaitGroup
+	for i, name := range slices.Sorted(maps.Keys(m.Sources)) {
+		services.Go(func() {
+			var err error
+			if parts[i], err = measureService(ctx, m.Sources[name], day, tenants); err != nil {
+				cancel(fmt.Errorf("the usage of %s waits for %s: %w", day.Format(time.DateOnly), name, err))
+			}
+		})
 	}
-	for _, name := range slices.Sorted(maps.Keys(m.Sources)) {
-		if err := m.measureService(ctx, m.Sources[name], day, tenants, rows); err != nil {
-			return nil, fmt.Errorf("the usage of %s waits for %s: %w", day.Format(time.DateOnly), name, err)
-		}
+	services.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
 	}
+	rows := noUsage(day, tenants)
 	measured := m.now()
 	for i := range rows {
+		for _, part := range parts {
+			rows[i].Add(part[i])
+		}
 		rows[i].MeasuredAt = measured
 		if rows[i].Payments == nil {
 			rows[i].Payments = []domain.Volume{}
@@ -136,44 +242,53 @@ func (m *Metering) measure(ctx context.Context, day time.Time, tenants []ids.Ten
 	return rows, nil
 }
 
+// noUsage returns two rows for each tenant, one for each mode.
+func noUsage(day time.Time, tenants []ids.Tenant) []domain.Usage {
+	rows := make([]domain.Usage, 0, 2*len(tenants))
+	for _, tenant := range tenants {
+		rows = append(rows, domain.NoUsage(tenant, false, day), domain.NoUsage(tenant, true, day))
+	}
+	return rows
+}
+
 // errRows reports a response that does not have two rows for each of the first tenants.
 var errRows = errors.New("it returned rows of other tenants")
 
-// measureService adds what one service returns, which may need several calls.
-func (m *Metering) measureService(ctx context.Context, from UsageSource, day time.Time, tenants []ids.Tenant, to []domain.Usage) error {
+// measureService returns what one service measures, in the order of noUsage. It may need several calls.
+func measureService(ctx context.Context, from UsageSource, day time.Time, tenants []ids.Tenant) ([]domain.Usage, error) {
 	ctx = scope(ctx, domain.PlatformTenant, caller.Live)
+	to := noUsage(day, tenants)
 	for done := 0; done < len(tenants); {
 		part, err := from.Measure(ctx, day, tenants[done:])
 		switch {
 		case err != nil:
-			return err
+			return nil, err
 		case len(part) == 0:
-			return errUnsettled
+			return nil, errUnsettled
 		case len(part)%2 != 0, len(part) > 2*(len(tenants)-done):
-			return errRows
+			return nil, errRows
 		}
 		for _, row := range part {
 			i := slices.IndexFunc(to[2*done:2*done+len(part)], func(u domain.Usage) bool { return u.TenantID == row.TenantID && u.Livemode == row.Livemode })
 			if i < 0 {
-				return errRows
+				return nil, errRows
 			}
 			to[2*done+i].Add(row)
 		}
 		done += len(part) / 2
 	}
-	return nil
+	return to, nil
 }
 
-// savePage records the rows of a page, unless another process has.
-func (m *Metering) savePage(ctx context.Context, c domain.UsageCollection, last ids.Tenant, rows []domain.Usage) (mine bool, err error) {
-	err = m.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		mine, err = store.AdvanceUsageCollection(ctx, tx, c, last, len(rows), m.now().Add(usageLease))
+// savePage records the rows of a page. It returns errUsageLease if another process has recorded it.
+func (l *dayLease) savePage(ctx context.Context, c domain.UsageCollection, last ids.Tenant, rows []domain.Usage) error {
+	return l.replace(ctx, func(ctx context.Context, tx pg.Tx, until time.Time) (bool, error) {
+		mine, err := store.AdvanceUsageCollection(ctx, tx, c, last, len(rows), until)
 		if err != nil || !mine {
-			return err
+			return false, err
 		}
-		return store.InsertUsage(ctx, tx, rows)
+		return true, store.InsertUsage(ctx, tx, rows)
 	})
-	return mine, err
 }
 
 // completeDay completes the day and emits its event, unless another process has.

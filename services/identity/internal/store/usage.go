@@ -33,13 +33,24 @@ func UsageCollectionForUpdate(ctx context.Context, tx pg.Tx, today time.Time) (d
 		select `+collectionColumns+` from usage_collections where completed_at is null order by day limit 1 for update`)
 }
 
-// LeaseUsageCollection writes until when a process has a day; nil: no process has it.
-func LeaseUsageCollection(ctx context.Context, tx pg.Tx, day time.Time, until *time.Time) error {
+// LeaseUsageCollection writes until when a process has a day.
+func LeaseUsageCollection(ctx context.Context, tx pg.Tx, day, until time.Time) error {
 	_, err := tx.Exec(ctx, `update usage_collections set leased_until = $2 where day = $1 and completed_at is null`, day, until)
 	if err != nil {
 		return fmt.Errorf("lease usage: %w", err)
 	}
 	return nil
+}
+
+// RenewUsageCollection replaces the end of the lease that a process took or renewed last; nil: the process leaves the day to others. It
+// reports whether no other process has taken the day.
+func RenewUsageCollection(ctx context.Context, tx pg.Tx, day, from time.Time, until *time.Time) (bool, error) {
+	tag, err := tx.Exec(ctx, `
+		update usage_collections set leased_until = $3 where day = $1 and (leased_until = $2 or leased_until is null) and completed_at is null`, day, from, until)
+	if err != nil {
+		return false, fmt.Errorf("renew the lease of usage: %w", err)
+	}
+	return tag.RowsAffected() == 1, nil
 }
 
 // AdvanceUsageCollection moves the cursor of a day, and reports whether it still was where the caller read it.
