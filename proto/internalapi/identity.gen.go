@@ -605,6 +605,21 @@ type Tenant struct {
 
 	// DefaultTaxes Taxes of lines of quotes and invoices whose service has no default taxes, at most 3.
 	DefaultTaxes *[]Tax `json:"default_taxes,omitempty"`
+
+	// Locale Language of documents for customers without one, as a BCP 47 tag. Null: that of the country.
+	Locale *string `json:"locale,omitempty"`
+
+	// BankAccountHolder Holder of the bank account on invoices and quotes. Empty if not set.
+	BankAccountHolder *string `json:"bank_account_holder,omitempty"`
+
+	// BankAccountNumber IBAN without spaces, or another account number. Empty if not set.
+	BankAccountNumber *string `json:"bank_account_number,omitempty"`
+
+	// BankCode BIC, or the number that identifies the bank in its country. Empty if not set.
+	BankCode *string `json:"bank_code,omitempty"`
+
+	// BankName Name of the bank. Empty if not set.
+	BankName *string `json:"bank_name,omitempty"`
 }
 
 // TenantCaps Maximum number of rows by the name of the cap in proto/caps.go, such as units. Contains only caps that the platform has set.
@@ -649,6 +664,17 @@ type TenantPatch struct {
 	// TaxBehavior Whether the prices of new documents include taxes.
 	TaxBehavior  *TaxBehavior `json:"tax_behavior,omitempty"`
 	DefaultTaxes *[]TaxInput  `json:"default_taxes,omitempty"`
+
+	// Locale BCP 47 tag.
+	Locale            nullable.Nullable[string] `json:"locale,omitempty"`
+	BankAccountHolder *string                   `json:"bank_account_holder,omitempty"`
+
+	// BankAccountNumber IBAN or another account number. Spaces are removed.
+	BankAccountNumber *string `json:"bank_account_number,omitempty"`
+
+	// BankCode BIC, sort code, routing number or similar.
+	BankCode *string `json:"bank_code,omitempty"`
+	BankName *string `json:"bank_name,omitempty"`
 }
 
 // TenantStatus The state of a tenant. The previous release does not return it, which means active.

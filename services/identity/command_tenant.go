@@ -100,6 +100,11 @@ func tenantUpdate() *cobra.Command {
 	f.String("legal-name", "", "name on invoices, at most 200 characters")
 	f.String("address", "", "address on invoices, at most 500 characters")
 	f.String("tax-id", "", "tax number on invoices, at most 50 characters")
+	f.String("locale", "", "BCP 47 tag of the language of documents for customers without one, such as de; null is the language of the country")
+	f.String("bank-account-holder", "", "holder of the bank account on invoices and quotes, at most 100 characters")
+	f.String("bank-account-number", "", "IBAN, or another account number of at most 34 letters, digits, hyphens and slashes")
+	f.String("bank-code", "", "BIC, or a number of 3 to 12 digits and hyphens that identifies the bank")
+	f.String("bank-name", "", "name of the bank, at most 100 characters")
 	f.String("tax-behavior", "", "exclusive or inclusive: whether the prices of new quotes and invoices include taxes; null is exclusive")
 	f.String("default-taxes", "", `JSON such as [{"name":"VAT","rate":"19"}], at most 3 different taxes with a name of 1 to 50 characters and a rate in percent from 0 to 100 with at most 4 decimals; null is none`)
 	return cmd
@@ -166,7 +171,6 @@ func tenantRow(t domain.Tenant) []string {
 func fromFlags(f *pflag.FlagSet) (domain.TenantPatch, error) {
 	var p domain.TenantPatch
 	var wrong []apperr.FieldError
-	invoicing := domain.DefaultInvoicing()
 	f.Visit(func(flag *pflag.Flag) {
 		v, ok := flag.Value.String(), true
 		switch flag.Name {
@@ -182,22 +186,8 @@ func fromFlags(f *pflag.FlagSet) (domain.TenantPatch, error) {
 			p.ExternalID = orNull(v)
 		case "metadata":
 			p.Metadata, ok = metadata(v)
-		case "invoice-prefix":
-			p.InvoicePrefix = text(v, invoicing.InvoicePrefix)
-		case "invoice-year":
-			p.InvoiceYear, ok = boolean(v, invoicing.InvoiceYear)
-		case "legal-name":
-			p.LegalName = text(v, "")
-		case "address":
-			p.Address = text(v, "")
-		case "tax-id":
-			p.TaxID = text(v, "")
-		case "tax-behavior":
-			p.TaxBehavior = behavior(v)
-		case "default-taxes":
-			p.DefaultTaxes, ok = taxes(v)
 		default:
-			ok = policyFlag(&p, flag.Name, v)
+			ok = policyFlag(&p, flag.Name, v) && documentFlag(&p, flag.Name, v)
 		}
 		if !ok {
 			wrong = append(wrong, apperr.FieldError{Field: flag.Name, Message: "Must be " + flag.Usage + "."})
@@ -230,6 +220,39 @@ func policyFlag(p *domain.TenantPatch, name, v string) (ok bool) {
 		p.AutoRefund, ok = boolean(v, defaults.AutoRefund)
 	case "refund-late-payments":
 		p.RefundLatePayments, ok = boolean(v, defaults.RefundLatePayments)
+	}
+	return ok
+}
+
+// documentFlag reads a flag of documents. It returns false if its value is invalid.
+func documentFlag(p *domain.TenantPatch, name, v string) (ok bool) {
+	defaults := domain.DefaultInvoicing()
+	ok = true
+	switch name {
+	case "invoice-prefix":
+		p.InvoicePrefix = text(v, defaults.InvoicePrefix)
+	case "invoice-year":
+		p.InvoiceYear, ok = boolean(v, defaults.InvoiceYear)
+	case "legal-name":
+		p.LegalName = text(v, "")
+	case "address":
+		p.Address = text(v, "")
+	case "tax-id":
+		p.TaxID = text(v, "")
+	case "locale":
+		p.Locale = orNull(v)
+	case "bank-account-holder":
+		p.BankAccountHolder = text(v, "")
+	case "bank-account-number":
+		p.BankAccountNumber = text(v, "")
+	case "bank-code":
+		p.BankCode = text(v, "")
+	case "bank-name":
+		p.BankName = text(v, "")
+	case "tax-behavior":
+		p.TaxBehavior = behavior(v)
+	case "default-taxes":
+		p.DefaultTaxes, ok = taxes(v)
 	}
 	return ok
 }

@@ -266,22 +266,25 @@ func TestEachFieldOfATenantIsWritten(t *testing.T) {
 		"hold_ttl_minutes":30,"min_notice_minutes":60,"max_advance_days":365,"confirm_on_deposit":false,
 		"refund_rules":[{"hours_before":168,"percent":100},{"hours_before":0,"percent":33}],"auto_refund":true,"refund_late_payments":true},
 		"invoice_prefix":"R/","invoice_year":true,"legal_name":"New SARL","address":"1, rue Neuve\n75001 Paris","tax_id":"FR 1",
-		"tax_behavior":"inclusive","default_taxes":[{"name":"TVA","rate":"20"},{"name":"Taxe","rate":"0.25"}],
+		"tax_behavior":"inclusive","default_taxes":[{"name":"TVA","rate":"20"},{"name":"Taxe","rate":"0.25"}],"locale":"fr-CA",
+		"bank_account_holder":"New SARL","bank_account_number":"FR1420041010050500013M02606","bank_code":"PSSTFRPPPAR","bank_name":"Banque",
 		"external_id":"crm-1","metadata":{"plan":"gold"}}`
 	changed := s.run("tenant", "update", "demo", "--json", "--name", "New", "--timezone", "Europe/Paris", "--currency", "EUR", "--country", "FR",
 		"--auto-confirm", "true", "--hold-ttl-minutes", "30", "--min-notice-minutes", "60", "--max-advance-days", "365", "--confirm-on-deposit", "false",
 		"--refund-rules", `[{"hours_before":168,"percent":100},{"hours_before":0,"percent":33}]`, "--auto-refund", "true", "--refund-late-payments", "true",
 		"--invoice-prefix", "R/", "--invoice-year", "true", "--legal-name", "New SARL", "--address", "1, rue Neuve\n75001 Paris", "--tax-id", "FR 1",
 		"--tax-behavior", "inclusive", "--default-taxes", `[{"name":"TVA","rate":"20.0"},{"name":"Taxe","rate":"0.25"}]`,
-		"--external-id", "crm-1", "--metadata", `{"plan":"gold"}`)
+		"--locale", "fr-CA", "--bank-account-holder", "New SARL", "--bank-account-number", "fr14 2004 1010 0505 0001 3M02 606", "--bank-code", "PSST FR PP PAR",
+		"--bank-name", "Banque", "--external-id", "crm-1", "--metadata", `{"plan":"gold"}`)
 	all := read[[]json.RawMessage](s, "tenant", "list")
 	for _, output := range []string{changed, string(all[0]), s.run("tenant", "show", "demo", "--json")} {
 		apitest.Written[view.AdminTenant](t, sent, []byte(output), "id", "slug", "status", "status_reason", "status_changed_at", "erase_at", "limits", "test_clock", "version", "created_at", "updated_at",
 			"changed_platform_fields") // of the audit log
 	}
 	got := read[view.AdminTenant](s, "tenant", "update", "demo", "--invoice-prefix", "", "--invoice-year", "null", "--legal-name", "", "--address", "", "--tax-id", "",
+		"--locale", "null", "--bank-account-holder", "", "--bank-account-number", "", "--bank-code", "", "--bank-name", "",
 		"--tax-behavior", "null", "--default-taxes", "null", "--external-id", "null", "--metadata", "null")
-	if got.ExternalID != nil || string(got.Metadata) != "{}" {
+	if got.ExternalID != nil || string(got.Metadata) != "{}" || got.Locale != nil || got.AccountHolder+got.AccountNumber+got.BankCode+got.BankName != "" {
 		t.Errorf("cleared: external id %v, metadata %s", got.ExternalID, got.Metadata)
 	}
 	for _, wrong := range []string{"gold", `{"plan":1}`, `{} {}`, `{},"name":"x"`, `{"` + strings.Repeat("k", 41) + `":"v"}`} {

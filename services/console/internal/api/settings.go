@@ -18,7 +18,10 @@ import (
 
 // settings are the pages that change the tenant, with their fields.
 var settings = map[string][]string{
-	"business": {"name", "timezone", "country", "currency", "legal_name", "address", "tax_id", "invoice_prefix", "invoice_year", "tax_behavior", "default_taxes"},
+	"business": {
+		"name", "timezone", "country", "currency", "legal_name", "address", "tax_id", "invoice_prefix", "invoice_year", "tax_behavior", "default_taxes",
+		"locale", "bank_account_holder", "bank_account_number", "bank_code", "bank_name",
+	},
 	"policy": {
 		"auto_confirm", "confirm_on_deposit", "hold_ttl_minutes", "min_notice_minutes", "max_advance_days", "refund_rules", "auto_refund", "refund_late_payments",
 	},

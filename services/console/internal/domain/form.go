@@ -86,6 +86,7 @@ const (
 	HeadersInput  Input = "headers" // JSON that no page shows, because its values are secret
 	DepositInput  Input = "deposit" // an amount or a percentage, depending on deposit_type
 	TaxesInput    Input = "taxes"   // names and rates
+	AddressInput  Input = "address" // one text for each part
 )
 
 // long are the text fields with a multi-line input.
@@ -108,6 +109,8 @@ func InputOf(f forms.Field) Input {
 	switch {
 	case f.IsMoney():
 		return MoneyInput
+	case slices.ContainsFunc(f.Fields, func(part forms.Field) bool { return part.Name == "postal_code" }):
+		return AddressInput
 	case f.Kind == "boolean":
 		return CheckInput
 	case f.Kind == "array":
@@ -225,6 +228,9 @@ func (r Reader) value(f forms.Field, form url.Values) (v any, given bool, err er
 		return texts(text), form.Has(f.Name), nil
 	case HoursInput:
 		return hours(f, form)
+	case AddressInput:
+		parts := address(f, form)
+		return parts, len(parts) > 0, nil
 	case LinesInput:
 		return r.lines(f, form)
 	case AppliesInput:
@@ -300,6 +306,17 @@ func (r Reader) choices(f forms.Field, form url.Values) (any, bool, error) {
 		return nil, false, nil
 	}
 	return list, len(list) > 0 || form.Has(f.Name), nil // a hidden empty value means that none was selected
+}
+
+// address returns the non-empty parts of an address.
+func address(f forms.Field, form url.Values) map[string]any {
+	out := map[string]any{}
+	for _, part := range f.Fields {
+		if text := strings.TrimSpace(form.Get(f.Name + "." + part.Name)); text != "" {
+			out[part.Name] = text
+		}
+	}
+	return out
 }
 
 // texts returns the non-empty lines of a text.
@@ -409,6 +426,8 @@ func (r Reader) show(form url.Values, f forms.Field, o Object) {
 		form.Set(f.Name, strings.Join(o.Texts(f.Name), "\n"))
 	case HoursInput:
 		showHours(form, f.Name, o)
+	case AddressInput:
+		showAddress(form, f, o.Object(f.Name))
 	case LinesInput:
 		if f.Items == nil {
 			return
@@ -432,6 +451,15 @@ func (r Reader) show(form url.Values, f forms.Field, o Object) {
 	default:
 		if text := r.text(f, in, o); text != "" {
 			form.Set(f.Name, text)
+		}
+	}
+}
+
+// showAddress sets the parts that an address has.
+func showAddress(form url.Values, f forms.Field, address Object) {
+	for _, part := range f.Fields {
+		if text := address.Text(part.Name); text != "" {
+			form.Set(f.Name+"."+part.Name, text)
 		}
 	}
 }

@@ -81,6 +81,12 @@ func valueOf(t *rapid.T, f forms.Field) any {
 		return someIDs.Draw(t, f.Name)
 	case domain.HoursInput:
 		return week(t)
+	case domain.AddressInput:
+		out := map[string]any{}
+		for _, part := range f.Fields {
+			out[part.Name] = "x" + written.Draw(t, part.Name)
+		}
+		return out
 	case domain.AppliesInput:
 		if list := someIDs.Draw(t, f.Name); len(list) > 0 {
 			return map[string]any{rapid.SampledFrom([]string{"service_ids", "package_ids"}).Draw(t, "kind"): list}
@@ -186,6 +192,12 @@ func browser(fields []forms.Field, form url.Values) url.Values {
 				}
 			}
 		case domain.HoursInput:
+		case domain.AddressInput:
+			for _, part := range f.Fields {
+				if !out.Has(f.Name + "." + part.Name) {
+					out.Set(f.Name+"."+part.Name, "")
+				}
+			}
 		default:
 			if !out.Has(f.Name) {
 				out.Set(f.Name, "")

@@ -71,7 +71,7 @@ func described(in view.Input) templ.Attributes {
 	out := templ.Attributes{}
 	if in.Wrong != "" {
 		ids = append(ids, "wrong-"+in.Name)
-		if in.Kind != domain.ChoicesInput && in.Kind != domain.HoursInput && in.Kind != domain.AppliesInput && in.Kind != domain.LinesInput {
+		if in.Kind != domain.ChoicesInput && in.Kind != domain.HoursInput && in.Kind != domain.AddressInput && in.Kind != domain.AppliesInput && in.Kind != domain.LinesInput {
 			out["aria-invalid"] = "true"
 		}
 	}

@@ -103,6 +103,8 @@ var extra = []string{
 	"field_description", "field_quantity", "field_unit_amount", "field_discount_amount", "field_taxes", "field_tax", "field_rate", "field_taxable_amount", "field_tax_amount", "field_amount", "field_paid_at", "field_method", "field_reference", "field_state",
 	"page_keys", "page_quickstart", "field_scopes", "field_last_used_at", "word_active", "done_revoke", "action_reverse", "section_delivery", "group_settings",
 	"page_business", "page_policy", "page_sessions", "field_name", "field_timezone", "field_country", "field_currency", "field_legal_name", "field_address", "field_tax_id",
+	"field_bank_account_holder", "field_bank_account_number", "field_bank_code", "field_bank_name", "field_locale",
+	"address_line1", "address_line2", "address_city", "address_state", "address_postal_code", "address_country",
 	"field_invoice_prefix", "field_invoice_year", "field_tax_behavior", "field_default_taxes", "field_auto_confirm", "field_confirm_on_deposit", "field_hold_ttl_minutes", "field_min_notice_minutes",
 	"field_max_advance_days", "field_refund_rules", "field_hours_before", "field_percent", "field_auto_refund", "field_refund_late_payments",
 	"field_endpoint_id", "field_publishable_key", "field_secret_key", "field_webhook_secret", "field_webhook_url", "field_provider", "field_account", "done_connected", "done_disconnected",

@@ -71,6 +71,12 @@ func (f Format) input(field forms.Field, name string, form url.Values, choices C
 		for i, day := range domain.Weekdays {
 			in.Inner = append(in.Inner, Input{Name: name + "." + day, Label: f.T("weekday_" + strconv.Itoa((i+1)%7)), Kind: domain.TextInput, Value: form.Get(name + "." + day)})
 		}
+	case domain.AddressInput:
+		for _, part := range field.Fields {
+			in.Inner = append(in.Inner, Input{
+				Name: name + "." + part.Name, Label: f.T("address_" + part.Name), Kind: domain.TextInput, Value: form.Get(name + "." + part.Name), MaxLen: part.MaxLen,
+			})
+		}
 	case domain.AppliesInput:
 		in.Options = []Option{{"all", f.T("applies_all")}, {"service_ids", f.T("applies_services")}, {"package_ids", f.T("applies_packages")}}
 		for _, kind := range []string{"service_ids", "package_ids"} {

@@ -317,6 +317,8 @@ func (v Values) object(out *Value, name string, m domain.Object) {
 				out.Links = append(out.Links, one)
 			}
 		}
+	case name == "billing_address":
+		v.address(out, m)
 	case name == "headers": // whose values are null
 		names(out, m)
 	case name == "failure" && m.Text("message") != "":
@@ -327,6 +329,21 @@ func (v Values) object(out *Value, name string, m domain.Object) {
 		out.Kind, out.Text = Code, Indented(map[string]any(m))
 	}
 }
+
+// address sets the parts that an address has.
+func (v Values) address(out *Value, m domain.Object) {
+	for _, part := range addressParts {
+		if text := m.Text(part); text != "" {
+			out.Rows = append(out.Rows, []string{v.T("address_" + part), text})
+		}
+	}
+	if out.Kind = Members; out.Rows == nil {
+		out.Kind = Nothing
+	}
+}
+
+// addressParts are the parts of an address, in the order of a page.
+var addressParts = []string{"line1", "line2", "postal_code", "city", "state", "country"}
 
 // failure returns the text of a failed payment, with its codes.
 func (v Values) failure(m domain.Object) string {

@@ -53,7 +53,7 @@ func (a *API) createCreditNote(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	err = rest.OperateNew(c, a.creditNotes(), a.CreditNotes.Create(invoice, in, httpx.IfMatch(c)))
+	err = rest.OperateNew(c, a.creditNotes(), a.CreditNotes.Create(ctx, invoice, in, httpx.IfMatch(c)))
 	if errors.Is(err, domain.ErrInvoiceNotFound) {
 		return cmp.Or(a.invoices().Exists(ctx, c.Param("id")), err) // it may belong to the other mode
 	}

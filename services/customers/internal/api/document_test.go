@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/pgtest"
+	publicapi "holdfast.dev/proto/api"
 
 	"holdfast.dev/services/customers/internal/api"
 	"holdfast.dev/services/customers/internal/domain"
@@ -94,6 +95,22 @@ func TestDocumentsInTheCustomersLanguage(t *testing.T) {
 	in(quote, "fr")
 	in(invoice, "de")
 	in(note, "de")
+	if got := decode[publicapi.CreditNote](w.do(ctx, "GET", note, "").is(200)).LineItems[0].Description; got != "Gutschrift zu Rechnung INV-000001" {
+		t.Errorf("the credit note has the line %q", got)
+	}
+	booking := w.bookings.AddBooking(customerID(t, customer), usdOf(1000))
+	w.open(ctx, 300, `"booking_id":"`+booking.ID.String()+`"`)
+	balance := w.invoicing(ctx, `"booking_id":"`+booking.ID.String()+`"`, `"kind":"balance"`).is(201).invoice().LineItems
+	if balance[0].Description != "Réservation "+booking.Number || !strings.HasPrefix(balance[1].Description, "Déduction de la facture INV-000002 du ") {
+		t.Errorf("the balance has the lines %+v", balance)
+	}
+	accepted := "/quotes/" + w.do(ctx, "POST", "/quotes", `{"customer_id":"`+customer.ID+`","event_date":"2031-05-01",`+lines+
+		`,"deposit_amount":{"amount":100,"currency":"USD"}}`).is(201).quote().ID
+	w.do(ctx, "POST", accepted+"/send", "").is(200)
+	deposit := w.invoice(ctx, w.do(ctx, "POST", accepted+"/accept", "").is(200).quote().InvoiceIDs[0])
+	if got := deposit.LineItems[0].Description; !strings.HasPrefix(got, "Acompte pour le devis Q-") {
+		t.Errorf("the deposit has the line %q", got)
+	}
 	w.tenants.Info.Country = "FR"
 	w.do(ctx, "PATCH", "/customers/"+customer.ID, `{"locale":"it"}`).is(200)
 	in(quote, "fr")

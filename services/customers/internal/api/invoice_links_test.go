@@ -132,7 +132,7 @@ func TestBalance(t *testing.T) {
 	v := w.invoicing(ctx, booked, balance).is(201).invoice()
 	if l := v.LineItems; given.Total.Amount != 1 || v.Total.Amount != 699 || v.Tax.Amount != 0 || len(l) != 3 ||
 		l[0].Description != "Booking "+b.Number || l[0].UnitAmount.Amount != 1000 || l[1].UnitAmount.Amount != -300 || l[2].UnitAmount.Amount != -1 ||
-		!strings.HasPrefix(l[1].Description, "Less invoice INV-000002 of 20") || v.CustomerID != c.ID || v.Kind != "balance" || v.Status != "draft" {
+		!strings.HasPrefix(l[1].Description, "Less invoice INV-000002 of ") || v.CustomerID != c.ID || v.Kind != "balance" || v.Status != "draft" {
 		t.Errorf("given %+v, created %+v", given, v)
 	}
 	a := w.invoicing(ctx, booked, balance).is(422, "invalid_request", "booking_id")

@@ -38,13 +38,18 @@ type creditNote struct {
 	invoice domain.InvoiceID
 	in      domain.CreditNoteInput
 	match   patch.Precondition
+	info    domain.Invoicing
 	note    domain.CreditNote
 	refund  *domain.NoteRefund // nil: unknown, or no refund is requested
 }
 
-// Create returns the operation that creates a credit note of an invoice.
-func (a *CreditNotes) Create(invoice domain.InvoiceID, in domain.CreditNoteInput, match patch.Precondition) operation.Operation[domain.CreditNote] {
-	return &creditNote{CreditNotes: a, invoice: invoice, in: in, match: match}
+// Create returns the operation that creates a credit note of an invoice. If the tenant is not known, only the language of the line that
+// the platform writes depends on it: a credit note does not fail.
+func (a *CreditNotes) Create(
+	ctx context.Context, invoice domain.InvoiceID, in domain.CreditNoteInput, match patch.Precondition,
+) operation.Operation[domain.CreditNote] {
+	info, _ := a.Tenants.Invoicing(ctx)
+	return &creditNote{CreditNotes: a, invoice: invoice, in: in, match: match, info: info}
 }
 
 // Name implements operation.Operation.
@@ -90,6 +95,7 @@ func (o *creditNote) issue(ctx context.Context, tx pg.Tx) (n domain.CreditNote, 
 				return domain.Invoice{}, err
 			}
 		}
+		in.Wording = view.NewLanguage(o.info.Language(current.Locale()))
 		v, n, err = current.Credit(ids.New[ids.CreditNotePrefix](), in, at, o.match)
 		return v, err
 	}, func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {

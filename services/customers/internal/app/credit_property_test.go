@@ -87,7 +87,7 @@ func (w *till) credit(s step, id domain.InvoiceID) error {
 	}
 	before := len(w.refunds)
 	runner := operation.Runner{DB: w.DB.App, Keys: &idemstore.Store{DB: w.DB.App, Now: time.Now}}
-	if err := refusal(operation.Resume(w.ctx, runner, w.notes.Create(id, in, anyVersion{}))); err != nil {
+	if err := refusal(operation.Resume(w.ctx, runner, w.notes.Create(w.ctx, id, in, anyVersion{}))); err != nil {
 		return err
 	}
 	for _, r := range w.refunds[before:] {

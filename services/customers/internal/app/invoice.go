@@ -90,6 +90,11 @@ func (a *Invoices) Create(ctx context.Context, tx pg.Tx, w *InvoiceWrite) (domai
 			return domain.Invoice{}, err
 		}
 	}
+	var locale *string
+	if refs.Customer != nil {
+		locale = refs.Customer.Locale
+	}
+	refs.Wording = view.NewLanguage(w.taxes.tenant.Language(locale))
 	v, err := domain.NewInvoice(ids.New[ids.InvoicePrefix](), w.InvoiceInput, refs, at)
 	if err != nil {
 		return domain.Invoice{}, err
@@ -409,6 +414,7 @@ func (a *Invoices) OpenForQuote(
 	}
 	store.HoldMoney(tx, b.ID)
 	store.PutBooking(tx, b)
+	q.Wording = view.NewLanguage(info.Language(customer.Locale))
 	draft, err := domain.InvoiceOf(ids.New[ids.InvoicePrefix](), q, b)
 	if err != nil {
 		return none, err

@@ -14,21 +14,21 @@ import (
 // taxDefaults looks up what applies to a document that specifies no taxes.
 type taxDefaults struct {
 	catalogue *Catalogue
-	tenant    domain.TaxDefaults
-	unknown   error           // why the tenant's defaults are not known
+	tenant    domain.Invoicing
+	unknown   error           // why the tenant is not known
 	requested map[string]bool // items of the catalogue that were requested from bookings
 }
 
 // newTaxDefaults requests the tenant's defaults from identity, which are usually cached.
 func newTaxDefaults(ctx context.Context, tenants TenantService, catalogue *Catalogue) taxDefaults {
 	info, err := tenants.Invoicing(ctx)
-	return taxDefaults{catalogue: catalogue, tenant: info.Defaults, unknown: err, requested: map[string]bool{}}
+	return taxDefaults{catalogue: catalogue, tenant: info, unknown: err, requested: map[string]bool{}}
 }
 
 // of returns the defaults for what is sold: a service, or else a package of a service, or neither. The default taxes of the service
 // precede those of the tenant.
 func (d taxDefaults) of(ctx context.Context, tx pg.Tx, service domain.ServiceID, pkg domain.PackageID) (domain.TaxDefaults, error) {
-	out := d.tenant
+	out := d.tenant.Defaults
 	if d.unknown != nil {
 		return out, d.unknown
 	}

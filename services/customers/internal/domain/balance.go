@@ -32,7 +32,7 @@ func depositLines(q InvoiceSource) ([]Line, Totals, error) {
 	var lines []Line
 	for i, p := range parts {
 		if !shares[i].IsZero() {
-			lines = append(lines, Line{Description: "Deposit for quote " + q.Number, Quantity: 1, UnitAmount: shares[i].Minor, Taxes: p.Taxes})
+			lines = append(lines, Line{Description: q.Wording.DepositLine(q.Number), Quantity: 1, UnitAmount: shares[i].Minor, Taxes: p.Taxes})
 		}
 	}
 	return Price(lines, PriceTerms{Behavior: TaxInclusive, DiscountTotal: money.Amount{Currency: currency}})
@@ -69,13 +69,13 @@ func (b Balance) Opened() Balance {
 }
 
 // sold returns the lines of the quote or, without one, a line of the booking's package. The price of a booking includes its taxes.
-func (b Balance) sold(booking Booking, taxes []money.Tax) ([]Line, Totals, error) {
+func (b Balance) sold(booking Booking, taxes []money.Tax, wording Wording) ([]Line, Totals, error) {
 	if b.Quote != nil {
 		return slices.Clone(b.Quote.Lines), b.Quote.Totals, nil
 	}
 	name := booking.Package
 	if name == "" {
-		name = "Booking " + booking.Number
+		name = wording.BookingLine(booking.Number)
 	}
 	line := packageLine(name, booking.Total.Minor, booking.Guests, taxes)
 	return Price([]Line{line}, PriceTerms{Behavior: TaxInclusive, DiscountTotal: money.Amount{Currency: booking.Total.Currency}})
@@ -94,7 +94,7 @@ func (v *Invoice) setBalance(in InvoiceInput, refs InvoiceRefs, zone *time.Locat
 	case len(refs.Balance.Deducted) > MaxDeducted:
 		return apperr.Field("booking_id", "A balance deducts at most %d invoices. Send line_items.", MaxDeducted)
 	}
-	lines, totals, err := refs.Balance.sold(*refs.Booking, refs.Defaults.Taxes)
+	lines, totals, err := refs.Balance.sold(*refs.Booking, refs.Defaults.Taxes, refs.Wording)
 	if err != nil {
 		return err
 	}
@@ -110,14 +110,24 @@ func (v *Invoice) setBalance(in InvoiceInput, refs InvoiceRefs, zone *time.Locat
 		if earlier.Uncredited().IsZero() {
 			continue
 		}
-		lines, parts = append(lines, earlier.deduction(charged, totals.Behavior, zone)), parts.plus(-1, charged)
+		line := earlier.deduction(charged, totals.Behavior)
+		line.Description = earlier.deductionText(refs.Wording, zone)
+		lines, parts = append(lines, line), parts.plus(-1, charged)
 	}
 	v.Lines, v.Totals, v.Parts = lines, Sum(lines, totals.PriceTerms, parts.Rows()), parts
 	return nil
 }
 
-// deduction returns the line of a balance that deducts the invoice.
-func (v Invoice) deduction(charged Parts, behavior TaxBehavior, zone *time.Location) Line {
+// deductionText describes the line of a balance that deducts the invoice.
+func (v Invoice) deductionText(wording Wording, zone *time.Location) string {
+	if v.Number == nil || v.OpenedAt == nil {
+		return wording.DraftDeductionLine()
+	}
+	return wording.DeductionLine(*v.Number, civil.DateOf(v.OpenedAt.In(zone)))
+}
+
+// deduction returns the line of a balance that deducts the invoice, without its description.
+func (v Invoice) deduction(charged Parts, behavior TaxBehavior) Line {
 	var tax int64
 	for _, p := range charged {
 		tax -= p.Tax()
@@ -126,11 +136,7 @@ func (v Invoice) deduction(charged Parts, behavior TaxBehavior, zone *time.Locat
 	if behavior != TaxInclusive {
 		amount -= tax
 	}
-	text := "Less the draft of a balance"
-	if v.Number != nil && v.OpenedAt != nil {
-		text = "Less invoice " + *v.Number + " of " + civil.DateOf(v.OpenedAt.In(zone)).String()
-	}
-	return Line{Description: text, Quantity: 1, UnitAmount: amount, Taxes: charged.Taxes(), Amounts: LineAmounts{Amount: amount, Tax: tax}}
+	return Line{Quantity: 1, UnitAmount: amount, Taxes: charged.Taxes(), Amounts: LineAmounts{Amount: amount, Tax: tax}}
 }
 
 // CheckBalance refuses to open a balance whose lines the platform wrote if it exceeds the part of the booking's total that is not

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/patch"
@@ -84,13 +85,13 @@ func TestInvoicesOfABookingAddUp(t *testing.T) {
 		code, left := q.Total.Currency, q.Total.Minor
 		booking := Booking{ID: ids.New[ids.BookingPrefix](), Number: "B-1", Total: q.Total}
 		at := Place{Currency: code, Zone: time.UTC, Now: time.Now()}
-		refs := InvoiceRefs{Booking: &booking, Customer: &Customer{ID: ids.New[ids.CustomerPrefix]()}, Balance: Balance{Quote: &q}}
+		refs := InvoiceRefs{Booking: &booking, Customer: &Customer{ID: ids.New[ids.CustomerPrefix]()}, Balance: Balance{Quote: &q}, Wording: plainWording{}}
 		var notes []CreditNote
 		for n := range rapid.IntRange(0, 4).Draw(t, "deposits") {
 			if left < 2*money.Step(code) {
 				break
 			}
-			source := InvoiceSource{Number: q.Number, Lines: q.Lines, Totals: q.Totals, Deposit: drawPart(t, left/2, code, "deposit")}
+			source := InvoiceSource{Number: q.Number, Lines: q.Lines, Totals: q.Totals, Deposit: drawPart(t, left/2, code, "deposit"), Wording: plainWording{}}
 			v, err := InvoiceOf(ids.New[ids.InvoicePrefix](), source, booking)
 			if err != nil {
 				t.Fatal(err)
@@ -103,7 +104,7 @@ func TestInvoicesOfABookingAddUp(t *testing.T) {
 			if rapid.Bool().Draw(t, "credited") {
 				amount := money.Amount{Minor: drawPart(t, v.Total.Minor, code, "credit"), Currency: code}
 				var note CreditNote
-				if v, note, err = v.Credit(ids.New[ids.CreditNotePrefix](), CreditNoteInput{Amount: &amount, Way: RefundNone}, at, anyVersion{}); err != nil {
+				if v, note, err = v.Credit(ids.New[ids.CreditNotePrefix](), CreditNoteInput{Amount: &amount, Way: RefundNone, Wording: plainWording{}}, at, anyVersion{}); err != nil {
 					t.Fatal(err)
 				}
 				notes = append(notes, note)
@@ -156,9 +157,9 @@ func creditInParts(t *rapid.T, v Invoice, at Place) {
 			break
 		}
 		amount := money.Amount{Minor: drawPart(t, rest-money.Step(code), code, "amount"), Currency: code}
-		v = credited(t, v, CreditNoteInput{Amount: &amount, Way: RefundNone}, at, sums)
+		v = credited(t, v, CreditNoteInput{Amount: &amount, Way: RefundNone, Wording: plainWording{}}, at, sums)
 	}
-	v = credited(t, v, CreditNoteInput{Way: RefundNone}, at, sums)
+	v = credited(t, v, CreditNoteInput{Way: RefundNone, Wording: plainWording{}}, at, sums)
 	for tax, sum := range sums {
 		if sum != [2]int64{} {
 			t.Fatalf("%v is credited, off by %v", tax, sum)
@@ -215,7 +216,7 @@ func TestCreditNotesAddUp(t *testing.T) {
 			}
 			line := LineInput{Description: "l", Quantity: 1, UnitAmount: money.Amount{Minor: l.Amounts.Net(), Currency: code}, Taxes: &taxes}
 			last := i
-			next, n, err := v.Credit(ids.New[ids.CreditNotePrefix](), CreditNoteInput{Lines: patch.Value([]LineInput{line}), Way: RefundNone}, at, anyVersion{})
+			next, n, err := v.Credit(ids.New[ids.CreditNotePrefix](), CreditNoteInput{Lines: patch.Value([]LineInput{line}), Way: RefundNone, Wording: plainWording{}}, at, anyVersion{})
 			if err != nil {
 				t.Fatalf("line %d: %v", last, err)
 			}
@@ -226,7 +227,7 @@ func TestCreditNotesAddUp(t *testing.T) {
 		if v.Uncredited().IsZero() {
 			return
 		}
-		v = credited(t, v, CreditNoteInput{Way: RefundNone}, at, sums)
+		v = credited(t, v, CreditNoteInput{Way: RefundNone, Wording: plainWording{}}, at, sums)
 		for tax, sum := range sums {
 			if sum != [2]int64{} {
 				t.Fatalf("%v is credited, off by %v", tax, sum)
@@ -252,9 +253,18 @@ func TestBalanceOfAGroup(t *testing.T) {
 		{new(10_000), 10_000, "Seat", 10_000},
 		{new(20_000), 20_000, "Seat × 20000", 1},
 	} {
-		lines, totals, err := Balance{}.sold(Booking{Package: "Seat", Guests: tc.guests, Total: usd(tc.total)}, nil)
+		lines, totals, err := Balance{}.sold(Booking{Package: "Seat", Guests: tc.guests, Total: usd(tc.total)}, nil, plainWording{})
 		if err != nil || len(lines) != 1 || lines[0].Description != tc.text || lines[0].Quantity != tc.quantity || totals.Total != usd(tc.total) {
 			t.Errorf("%+v: %+v, %+v, %v", tc, lines, totals, err)
 		}
 	}
 }
+
+// plainWording returns short texts.
+type plainWording struct{}
+
+func (plainWording) DepositLine(quote string) string                   { return "Deposit " + quote }
+func (plainWording) BookingLine(booking string) string                 { return "Booking " + booking }
+func (plainWording) CreditLine(invoice string) string                  { return "Credit " + invoice }
+func (plainWording) DeductionLine(invoice string, _ civil.Date) string { return "Less " + invoice }
+func (plainWording) DraftDeductionLine() string                        { return "Less a draft" }

@@ -88,8 +88,13 @@ type Invoicing struct {
 	Address   string
 	Country   string // ISO 3166-1 code; "" when none is set
 	TaxID     string
+	Locale    string // BCP 47; "" for the language of the country
+	Bank      BankAccount
 	Defaults  TaxDefaults
 }
+
+// BankAccount is the account for bank transfers. Empty texts are not shown.
+type BankAccount struct{ Holder, Number, Code, Name string }
 
 // NumberPrefix returns the text before the counter in the number of an invoice that is opened now.
 func (i Invoicing) NumberPrefix(at Place) string {

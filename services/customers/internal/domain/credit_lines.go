@@ -43,7 +43,7 @@ func (v Invoice) creditLines(n *CreditNote, in CreditNoteInput) (Parts, error) {
 		return left, nil
 	}
 	left = slices.DeleteFunc(left, func(p Part) bool { return p.Gross() == 0 && p.Net == 0 })
-	n.Lines, n.Totals = left.inclusiveLines(func(Part) string { return "Credit for invoice " + *v.Number }, rest.Currency)
+	n.Lines, n.Totals = left.inclusiveLines(func(Part) string { return in.Wording.CreditLine(*v.Number) }, rest.Currency)
 	return left, nil
 }
 

@@ -73,7 +73,8 @@ type CreditNoteInput struct {
 	Reason *string
 	Way    RefundWay
 
-	Held map[string]int64 // what credit notes of the invoice refund already, by charge
+	Held    map[string]int64 // what credit notes of the invoice refund already, by charge
+	Wording Wording
 }
 
 // Credit returns the invoice with one more credit note, and the credit note. match reports whether the version of the invoice is the

@@ -95,6 +95,14 @@ func (v Invoice) Due() money.Amount {
 	return due
 }
 
+// Locale returns the locale of the recipient, or nil if it is unknown or the invoice is a draft.
+func (v Invoice) Locale() *string {
+	if v.Billing == nil {
+		return nil
+	}
+	return v.Billing.Locale
+}
+
 // RefundedAmount returns the amount refunded of the invoice's card payments.
 func (v Invoice) RefundedAmount() money.Amount {
 	sum := money.Amount{Currency: v.Total.Currency}
@@ -184,6 +192,7 @@ type InvoiceSource struct {
 	Lines    []Line
 	Totals   Totals
 	Deposit  int64 // in the smallest unit; 0: none
+	Wording  Wording
 }
 
 // InvoiceOf drafts the invoice that accepting a quote opens: for the deposit, or else for the total.

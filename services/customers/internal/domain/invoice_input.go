@@ -30,6 +30,7 @@ type InvoiceRefs struct {
 	Booking  *Booking
 	Balance  Balance // for a balance without lines
 	Defaults TaxDefaults
+	Wording  Wording // of a balance without lines
 }
 
 // Named returns the ids of an input, zero for an absent or a malformed one.

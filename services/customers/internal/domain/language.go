@@ -26,8 +26,14 @@ func (i Invoicing) Language(locale *string) language.Tag {
 	return language.MustParse("en-001")
 }
 
-// ownLanguage returns the most likely language of the operator's country together with the country, such as de-DE.
+// ownLanguage returns the operator's language, or else the most likely one of its country, together with the country, such as de-DE.
 func (i Invoicing) ownLanguage() language.Tag {
+	if own := language.Make(i.Locale); i.Locale != "" {
+		if _, confidence := own.Region(); confidence == language.Exact || i.Country == "" {
+			return own
+		}
+		return language.Make(base(own) + "-" + i.Country)
+	}
 	tag, err := language.Parse("und-" + i.Country)
 	if i.Country == "" || err != nil {
 		return language.Und

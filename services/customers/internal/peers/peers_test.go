@@ -67,6 +67,7 @@ func invoicing(version int64, clock *time.Time) internalapi.Tenant {
 		Name: "Demo", Timezone: "Europe/Berlin", Currency: "EUR", PolicyVersion: version, Clock: clock, InvoicePrefix: fmt.Sprint("R", version, "-"),
 		InvoiceYear: true, LegalName: "Demo GmbH", Address: "Kai 1\nKiel", TaxID: "DE1",
 		TaxBehavior: new(internalapi.Inclusive), DefaultTaxes: &[]api.Tax{{Name: "VAT", Rate: "19"}},
+		Locale: new("de"), BankAccountHolder: new("Demo"), BankAccountNumber: new("DE89370400440532013000"), BankCode: new("COBADEFF"), BankName: new("Bank"),
 	}
 }
 
@@ -88,6 +89,7 @@ func TestInvoicingIsCachedByVersion(t *testing.T) {
 		c.PolicyVersion = policyVersion
 		got, err := tenants.Invoicing(caller.With(ctx, c))
 		want := domain.Invoicing{Prefix: prefix, Year: true, Name: "Demo", LegalName: "Demo GmbH", Address: "Kai 1\nKiel", TaxID: "DE1"}
+		want.Locale, want.Bank = "de", domain.BankAccount{Holder: "Demo", Number: "DE89370400440532013000", Code: "COBADEFF", Name: "Bank"}
 		want.Defaults = domain.TaxDefaults{Behavior: domain.TaxInclusive, Taxes: []money.Tax{{Name: "VAT", Rate: 190_000}}}
 		if err != nil || !reflect.DeepEqual(got, want) || calls.Load() != wantCalls {
 			t.Errorf("version %d: %+v, %v after %d calls", policyVersion, got, err, calls.Load())
@@ -102,7 +104,7 @@ func TestInvoicingIsCachedByVersion(t *testing.T) {
 	at(1, "R1-", 3)
 }
 
-// TestInvoicingOfThePreviousVersion checks that the response of an identity that knows no taxes means none, and is not stored.
+// TestInvoicingOfThePreviousVersion checks that the response of an identity that knows no taxes and no bank account means none, and is not stored.
 func TestInvoicingOfThePreviousVersion(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
@@ -110,11 +112,13 @@ func TestInvoicingOfThePreviousVersion(t *testing.T) {
 		body := invoicing(1, nil)
 		if calls.Add(1) == 1 {
 			body.TaxBehavior, body.DefaultTaxes = nil, nil
+			body.Locale, body.BankAccountHolder, body.BankAccountNumber, body.BankCode, body.BankName = nil, nil, nil, nil, nil
 		}
 		_ = json.NewEncoder(w).Encode(body)
 	}))
+	ctx := pgtest.Ctx(t, caller.Test)
 	for i, want := range []domain.TaxDefaults{{Behavior: domain.TaxExclusive}, {Behavior: domain.TaxInclusive, Taxes: []money.Tax{{Name: "VAT", Rate: 190_000}}}} {
-		if got, err := tenants.Invoicing(pgtest.Ctx(t, caller.Test)); err != nil || !reflect.DeepEqual(got.Defaults, want) {
+		if got, err := tenants.Invoicing(ctx); err != nil || !reflect.DeepEqual(got.Defaults, want) || got.Bank.Name != []string{"", "Bank"}[i] {
 			t.Errorf("call %d: %+v, %v", i+1, got.Defaults, err)
 		}
 	}

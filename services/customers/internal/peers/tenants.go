@@ -61,6 +61,12 @@ func (t *Tenants) Invoicing(ctx context.Context) (domain.Invoicing, error) {
 		Prefix: got.InvoicePrefix, Year: got.InvoiceYear, Name: got.Name, LegalName: got.LegalName, Address: got.Address, TaxID: got.TaxID,
 		Country: country(got), Defaults: domain.TaxDefaults{Behavior: domain.TaxExclusive},
 	}
+	if got.Locale != nil {
+		shown.Locale = *got.Locale
+	}
+	if got.BankName != nil {
+		shown.Bank = bank(got)
+	}
 	if got.TaxBehavior != nil {
 		shown.Defaults.Behavior = domain.TaxBehavior(*got.TaxBehavior)
 	}
@@ -69,8 +75,8 @@ func (t *Tenants) Invoicing(ctx context.Context) (domain.Invoicing, error) {
 			return domain.Invoicing{}, err
 		}
 	}
-	// An older response must not be stored for the newer version, nor one of the previous version of identity, which lacks the taxes.
-	if got.PolicyVersion >= c.PolicyVersion && got.TaxBehavior != nil {
+	// An older response must not be stored for the newer version, nor one of the previous version of identity, which lacks the bank account.
+	if got.PolicyVersion >= c.PolicyVersion && got.BankName != nil {
 		t.shown.Set(key, shown)
 	}
 	return shown, nil
@@ -97,6 +103,19 @@ func (t *Tenants) Acting(ctx context.Context, tenant ids.Tenant, mode caller.Mod
 func (t *Tenants) tenant(ctx context.Context, id ids.Tenant) (got internalapi.Tenant, err error) {
 	err = t.client.Do(ctx, http.MethodGet, "/internal/v1/tenants/"+id.String(), nil, &got)
 	return got, err
+}
+
+// bank returns the bank account of a tenant. The response has all of its fields or none.
+func bank(t internalapi.Tenant) domain.BankAccount {
+	text := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	return domain.BankAccount{
+		Holder: text(t.BankAccountHolder), Number: text(t.BankAccountNumber), Code: text(t.BankCode), Name: text(t.BankName),
+	}
 }
 
 func country(t internalapi.Tenant) string {

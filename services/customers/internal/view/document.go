@@ -1,6 +1,9 @@
 package view
 
 import (
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -72,6 +75,43 @@ func (d *Document) text(id string, value *string) {
 	if value != nil {
 		d.Texts = append(d.Texts, Fact{d.Language.texts.T(id), *value})
 	}
+}
+
+// bank adds the bank account of the operator, if it has one.
+func (d *Document) bank(b domain.BankAccount) {
+	number, code := "account_number", "bank_code"
+	if ibanStart.MatchString(b.Number) {
+		number = "iban"
+	}
+	if bicForm.MatchString(b.Code) {
+		code = "bic"
+	}
+	var lines []string
+	for _, part := range []Fact{{"account_holder", b.Holder}, {number, grouped(b.Number, number == "iban")}, {code, b.Code}, {"bank", b.Name}} {
+		if part.Value != "" {
+			lines = append(lines, d.Language.texts.T(part.Name, "Value", part.Value))
+		}
+	}
+	if len(lines) > 0 {
+		d.Texts = append(d.Texts, Fact{d.Language.texts.T("bank_account"), strings.Join(lines, "\n")})
+	}
+}
+
+var (
+	ibanStart = regexp.MustCompile(`^[A-Z]{2}[0-9]{2}`)
+	bicForm   = regexp.MustCompile(`^[A-Z]{6}`)
+)
+
+// grouped returns an IBAN in groups of four characters, and any other number as it is.
+func grouped(number string, iban bool) string {
+	if !iban {
+		return number
+	}
+	var groups []string
+	for group := range slices.Chunk([]rune(number), 4) {
+		groups = append(groups, string(group))
+	}
+	return strings.Join(groups, nbsp)
 }
 
 // taxID returns a tax ID with its name, or "" for none.

@@ -112,8 +112,13 @@ func TestLanguageOfADocument(t *testing.T) {
 		{"es-MX", "DE", "de-DE|01.05.2030|1.234.567,89_€|8,25_%|10.000"},
 		{"es-MX", "MX", "en-001|1 May 2030|€1,234,567.89|8.25%|10,000"},
 		{"nonsense-", "FR", "fr-FR|01/05/2030|1_234_567,89_€|8,25_%|10_000"},
+		{"", "CH fr", "fr-CH|01.05.2030|1_234_567.89_€|8.25_%|10_000"},
+		{"", "DE en-GB", "en-GB|1 May 2030|€1,234,567.89|8.25%|10,000"},
+		{"", "US es", "en-001|1 May 2030|€1,234,567.89|8.25%|10,000"},
+		{"de", "AT en", "de|01.05.2030|1.234.567,89_€|8,25_%|10.000"},
 	} {
-		operator, locale := domain.Invoicing{Country: tc.country}, &tc.locale
+		country, own, _ := strings.Cut(tc.country, " ") // the operator's own language
+		operator, locale := domain.Invoicing{Country: country, Locale: own}, &tc.locale
 		if tc.locale == "" {
 			locale = nil
 		}

@@ -44,6 +44,7 @@ func PrintedInvoice(v domain.Invoice, customer *domain.Customer, info domain.Inv
 		d.after("refunded", l.Amount(refunded))
 	}
 	d.after("due", l.Amount(v.Due()))
+	d.bank(info.Bank)
 	d.text("notes", v.Notes)
 	return d
 }
@@ -95,6 +96,7 @@ func PrintedQuote(q domain.Quote, customer *domain.Customer, info domain.Invoici
 	if !q.Deposit.IsZero() {
 		d.after("deposit", l.Amount(q.Deposit))
 	}
+	d.bank(info.Bank)
 	d.text("terms", q.Terms)
 	return d
 }

@@ -343,6 +343,40 @@ func TestReverseCharge(t *testing.T) {
 	}
 }
 
+// TestBankDetails checks that invoices and quotes print the operator's bank account in the language of the document, and credit notes do not.
+func TestBankDetails(t *testing.T) {
+	t.Parallel()
+	german := domain.BankAccount{Holder: "Hafen GmbH", Number: "DE89370400440532013000", Code: "COBADEFFXXX", Name: "Commerzbank"}
+	for _, tc := range []struct {
+		locale string
+		bank   domain.BankAccount
+		want   []string
+	}{
+		{"en", german, []string{"Bank details", "Account holder: Hafen GmbH", "IBAN: DE89_3704_0044_0532_0130_00", "BIC: COBADEFFXXX", "Bank: Commerzbank"}},
+		{"de", german, []string{"Bankverbindung", "Kontoinhaber: Hafen GmbH", "IBAN: DE89_3704_0044_0532_0130_00", "BIC: COBADEFFXXX", "Bank: Commerzbank"}},
+		{"fr", german, []string{"Coordonnées bancaires", "Titulaire du compte_: Hafen GmbH", "IBAN_: DE89_3704_0044_0532_0130_00", "BIC_: COBADEFFXXX", "Banque_: Commerzbank"}},
+		{"en", domain.BankAccount{Number: "12345678", Code: "20-00-00"}, []string{"Bank details", "Account number: 12345678", "Bank code: 20-00-00"}},
+		{"en", domain.BankAccount{}, nil},
+	} {
+		info, c := harbour(""), zoe(tc.locale, "")
+		info.Bank = tc.bank
+		v := invoice(t, c, info, domain.InvoiceOpen)
+		for kind, d := range map[string]view.Document{
+			"invoice": view.PrintedInvoice(v, nil, info, time.UTC, nil),
+			"quote":   view.PrintedQuote(domain.Quote{Lines: v.Lines, Totals: v.Totals}, c, info, time.UTC),
+		} {
+			got := printed(t, d)
+			contains(t, got, tc.want...)
+			if tc.want == nil && strings.Contains(got, "Bank") {
+				t.Errorf("%s: an empty account is printed", kind)
+			}
+		}
+		if got := printed(t, view.PrintedCreditNote(domain.CreditNote{Lines: v.Lines, Totals: v.Totals}, v, info, time.UTC)); strings.Contains(got, "IBAN") {
+			t.Error("a credit note prints the account")
+		}
+	}
+}
+
 // TestLargestDocumentOnBothPapers checks that the largest texts of every type of document stay inside their pages.
 func TestLargestDocumentOnBothPapers(t *testing.T) {
 	t.Parallel()
@@ -360,6 +394,7 @@ func TestLargestDocumentOnBothPapers(t *testing.T) {
 	}
 	for _, country := range []string{"US", "DE", "FR", "CH"} {
 		info := domain.Invoicing{LegalName: wide, Address: strings.Repeat(wide+"\n", 2), TaxID: wide[:50], Country: country}
+		info.Bank = domain.BankAccount{Holder: wide[:100], Number: strings.Repeat("W", 34), Code: "COBADEFFXXX", Name: wide[:100]}
 		c := &domain.Customer{
 			FirstName: wide, LastName: new(wide), Company: new(wide), Email: wide, TaxID: new(wide[:100]),
 			BillingAddress: &domain.Address{Line1: new(wide), Line2: new(wide), City: new(wide), State: new(wide), PostalCode: new(wide[:20]), Country: new("GS")},

@@ -42,6 +42,8 @@ func fromTenantPatch(b internalapi.TenantPatch) (domain.TenantPatch, error) {
 		InvoicePrefix: patch.FromPointer(b.InvoicePrefix), LegalName: patch.FromPointer(b.LegalName), Address: patch.FromPointer(b.Address),
 		TaxID: patch.FromPointer(b.TaxID), InvoiceYear: patch.FromPointer(b.InvoiceYear),
 		TaxBehavior: patch.FromPointer((*domain.TaxBehavior)(b.TaxBehavior)), DefaultTaxes: taxes,
+		Locale: patch.FromNullable(b.Locale), BankAccountHolder: patch.FromPointer(b.BankAccountHolder), BankAccountNumber: patch.FromPointer(b.BankAccountNumber),
+		BankCode: patch.FromPointer(b.BankCode), BankName: patch.FromPointer(b.BankName),
 	}, err
 }
 

@@ -25,7 +25,8 @@ func TestSettingsForTheConsole(t *testing.T) {
 	const sent = `{"name":"New","timezone":"Europe/Paris","currency":"JPY","country":"FR","auto_confirm":true,"hold_ttl_minutes":30,"min_notice_minutes":60,
 		"max_advance_days":365,"confirm_on_deposit":false,"refund_rules":[{"hours_before":168,"percent":100},{"hours_before":0,"percent":33}],"auto_refund":true,
 		"refund_late_payments":true,"invoice_prefix":"R/","invoice_year":true,"legal_name":"New SARL","address":"1, rue Neuve\n75001 Paris","tax_id":"FR 1",
-		"tax_behavior":"inclusive","default_taxes":[{"name":"TVA","rate":"20"}]}`
+		"tax_behavior":"inclusive","default_taxes":[{"name":"TVA","rate":"20"}],"locale":"fr-CA",
+		"bank_account_holder":"New SARL","bank_account_number":"FR1420041010050500013M02606","bank_code":"PSSTFRPPPAR","bank_name":"Banque"}`
 	a := w.from(ctx, "console", "PATCH", settings, sent).is(200)
 	var flat map[string]any
 	if err := json.Unmarshal(a.Body, &flat); err != nil {
@@ -84,7 +85,9 @@ func TestWrongSettings(t *testing.T) {
 		`{"min_notice_minutes":-1}`: "min_notice_minutes", `{"max_advance_days":36501}`: "max_advance_days", `{"refund_rules":[{"hours_before":0,"percent":101}]}`: "refund_rules.0.percent", `{"refund_rules":[{"hours_before":24}]}`: "refund_rules.0.percent",
 		`{"invoice_prefix":"RE 1"}`: "invoice_prefix", `{"legal_name":"` + strings.Repeat("x", 201) + `"}`: "legal_name", `{"address":"` + strings.Repeat("x", 501) + `"}`: "address",
 		`{"tax_id":"` + strings.Repeat("x", 51) + `"}`: "tax_id", `{"tax_behavior":"net"}`: "tax_behavior", `{"default_taxes":null}`: "default_taxes", `{"default_taxes":[{"name":"VAT","rate":"1000"}]}`: "default_taxes.0.rate",
-		`{"default_taxes":[{"name":"VAT","rate":"1"},{"name":"VAT","rate":"1.0"}]}`: "default_taxes.1.name", `{"auto_confirm":"yes"}`: "auto_confirm", `{"slug":"new"}`: "slug", `{"name":"` + strings.Repeat("x", 70_000) + `"}`: "name",
+		`{"default_taxes":[{"name":"VAT","rate":"1"},{"name":"VAT","rate":"1.0"}]}`: "default_taxes.1.name", `{"auto_confirm":"yes"}`: "auto_confirm", `{"locale":"zz-nothing-known"}`: "locale",
+		`{"bank_account_holder":"a\nb"}`: "bank_account_holder", `{"bank_account_number":"DE89370400440532013001"}`: "bank_account_number", `{"bank_code":"X"}`: "bank_code",
+		`{"bank_name":"` + strings.Repeat("x", 101) + `"}`: "bank_name", `{"slug":"new"}`: "slug", `{"name":"` + strings.Repeat("x", 70_000) + `"}`: "name",
 	} {
 		w.from(ctx, "console", "PATCH", settings, body, strict).is(422, "invalid_request", field)
 	}

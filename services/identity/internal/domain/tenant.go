@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bojanz/currency"
+	"golang.org/x/text/language"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
@@ -76,6 +77,8 @@ type Invoicing struct {
 	TaxID         string
 	TaxBehavior   TaxBehavior
 	DefaultTaxes  []money.Tax // of lines of documents whose service has none; never nil
+	Locale        *string     // BCP 47, for customers without one; nil: the language of the country
+	BankAccount
 }
 
 // TaxBehavior says whether the prices of new documents include taxes.
@@ -107,6 +110,9 @@ type TenantPatch struct {
 	InvoiceYear                                      patch.Field[bool]         // never null
 	TaxBehavior                                      patch.Field[TaxBehavior]  // never null
 	DefaultTaxes                                     patch.Field[[]money.Tax]  // never null; an empty list clears
+	Locale                                           patch.Field[string]
+	BankAccountHolder, BankAccountNumber             patch.Field[string] // never null; empty clears
+	BankCode, BankName                               patch.Field[string] // never null; empty clears
 	ExternalID                                       patch.Field[string]
 	Metadata                                         patch.Field[json.RawMessage]
 }
@@ -132,6 +138,8 @@ func (t Tenant) Apply(p TenantPatch) Tenant {
 	p.TaxID.Set(&t.TaxID)
 	p.TaxBehavior.Set(&t.TaxBehavior)
 	p.DefaultTaxes.Set(&t.DefaultTaxes)
+	p.Locale.SetNullable(&t.Locale)
+	p.applyBank(&t.BankAccount)
 	p.ExternalID.SetNullable(&t.ExternalID)
 	patch.SetMetadata(p.Metadata, &t.Metadata)
 	t.Currency = strings.ToUpper(t.Currency)
@@ -200,10 +208,18 @@ func (t Tenant) Check() error {
 	want(isLine(t.TaxID, 0, MaxTaxID), "tax_id", "Must be one visible line of at most 50 characters.")
 	want(t.TaxBehavior == TaxExclusive || t.TaxBehavior == TaxInclusive, "tax_behavior", "Must be exclusive or inclusive.")
 	want(areTaxes(t.DefaultTaxes), "default_taxes", "Must be at most 3 taxes with a visible name of 1 to 50 characters in one line and a rate, none of them twice.")
+	want(t.Locale == nil || isLocale(*t.Locale), "locale", "Must be a BCP 47 language tag such as en, de or fr-CA, or null.")
+	checkBank(t.BankAccount, want)
 	if len(wrong) > 0 {
 		return apperr.Fields(wrong)
 	}
 	return nil
+}
+
+// isLocale reports whether a text is a known language tag of at most 35 characters.
+func isLocale(s string) bool {
+	_, err := language.Parse(s)
+	return err == nil && len(s) <= 35
 }
 
 // areTaxes reports whether the taxes are within their bounds and differ. Their rates were checked when they were parsed.

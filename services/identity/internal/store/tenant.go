@@ -16,7 +16,7 @@ import (
 
 const tenantColumns = `tenant_id, slug, name, timezone, currency, country, auto_confirm, hold_ttl_minutes,
 	min_notice_minutes, max_advance_days, confirm_on_deposit, refund_rules, auto_refund, refund_late_payments, invoice_prefix, invoice_year, legal_name, address, tax_id,
-	tax_behavior, default_taxes, requests_per_minute, credential_requests_per_minute, caps, clock, status, status_reason, status_changed_at,
+	tax_behavior, default_taxes, locale, bank_account_holder, bank_account_number, bank_code, bank_name, requests_per_minute, credential_requests_per_minute, caps, clock, status, status_reason, status_changed_at,
 	status_changed_by, erase_at, external_id, metadata, version, created_at, updated_at`
 
 const callersTenant = `select ` + tenantColumns + ` from tenants where tenant_id = @tenant`
@@ -53,7 +53,7 @@ func InsertTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) (domain.Tenant
 		insert into tenants (`+tenantColumns+`)
 		select @tenant, @slug, @name, @timezone, @currency, @country, @auto_confirm, @hold_ttl_minutes,
 			@min_notice_minutes, @max_advance_days, @confirm_on_deposit, @refund_rules, @auto_refund, @refund_late_payments, @invoice_prefix, @invoice_year, @legal_name, @address, @tax_id,
-			@tax_behavior, @default_taxes, @requests_per_minute, @credential_requests_per_minute, @caps, @clock, @status, @status_reason, @status_changed_at,
+			@tax_behavior, @default_taxes, @locale, @bank_account_holder, @bank_account_number, @bank_code, @bank_name, @requests_per_minute, @credential_requests_per_minute, @caps, @clock, @status, @status_reason, @status_changed_at,
 			@status_changed_by, @erase_at, @external_id, @metadata, @version, at, at from stamp returning `+tenantColumns, args)
 	if err != nil {
 		return domain.Tenant{}, taken(err, t)
@@ -85,7 +85,8 @@ func UpdateTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) (domain.Tenant
 			max_advance_days = @max_advance_days, confirm_on_deposit = @confirm_on_deposit,
 			refund_rules = @refund_rules, auto_refund = @auto_refund, refund_late_payments = @refund_late_payments,
 			invoice_prefix = @invoice_prefix, invoice_year = @invoice_year, legal_name = @legal_name, address = @address,
-			tax_id = @tax_id, tax_behavior = @tax_behavior, default_taxes = @default_taxes,
+			tax_id = @tax_id, tax_behavior = @tax_behavior, default_taxes = @default_taxes, locale = @locale,
+			bank_account_holder = @bank_account_holder, bank_account_number = @bank_account_number, bank_code = @bank_code, bank_name = @bank_name,
 			requests_per_minute = @requests_per_minute, credential_requests_per_minute = @credential_requests_per_minute, caps = @caps, clock = @clock,
 			status = @status, status_reason = @status_reason, status_changed_at = @status_changed_at,
 			status_changed_by = @status_changed_by, erase_at = @erase_at, erasure_waits_for = '',
@@ -105,7 +106,8 @@ func tenantArgs(t domain.Tenant) pg.Args {
 		"max_advance_days": t.MaxAdvanceDays, "confirm_on_deposit": t.ConfirmOnDeposit, "clock": t.Clock,
 		"refund_rules": t.RefundRules, "auto_refund": t.AutoRefund, "refund_late_payments": t.RefundLatePayments,
 		"invoice_prefix": t.InvoicePrefix, "invoice_year": t.InvoiceYear, "legal_name": t.LegalName, "address": t.Address, "tax_id": t.TaxID,
-		"tax_behavior": t.TaxBehavior, "default_taxes": t.DefaultTaxes,
+		"tax_behavior": t.TaxBehavior, "default_taxes": t.DefaultTaxes, "locale": t.Locale,
+		"bank_account_holder": t.BankAccountHolder, "bank_account_number": t.BankAccountNumber, "bank_code": t.BankCode, "bank_name": t.BankName,
 		"status": t.Status, "status_reason": t.StatusReason, "status_changed_at": t.StatusChangedAt,
 		"status_changed_by": t.StatusChangedBy, "erase_at": t.EraseAt,
 		"requests_per_minute": t.RequestsPerMinute, "credential_requests_per_minute": t.CredentialRequestsPerMinute, "caps": t.Caps,

@@ -35,6 +35,11 @@ type TenantRecord struct {
 	TaxID         string                    `json:"tax_id"`
 	TaxBehavior   string                    `json:"tax_behavior"`
 	DefaultTaxes  []money.Tax               `json:"default_taxes"`
+	Locale        *string                   `json:"locale"`
+	AccountHolder string                    `json:"bank_account_holder"`
+	AccountNumber string                    `json:"bank_account_number"`
+	BankCode      string                    `json:"bank_code"`
+	BankName      string                    `json:"bank_name"`
 	Limits        internalapi.TenantLimits  `json:"limits"`     // that differ from the defaults
 	TestClock     *time.Time                `json:"test_clock"` // null: real time
 	Status        string                    `json:"status"`
@@ -84,7 +89,8 @@ func AuditedTenant(t domain.Tenant) TenantRecord {
 		ID: t.ID.String(), Slug: t.Slug, Name: t.Name, Timezone: t.Timezone, Currency: t.Currency, Country: t.Country,
 		BookingPolicy: internalPolicy(t.Policy),
 		InvoicePrefix: t.InvoicePrefix, InvoiceYear: t.InvoiceYear, LegalName: t.LegalName, Address: t.Address, TaxID: t.TaxID,
-		TaxBehavior: string(t.TaxBehavior), DefaultTaxes: t.DefaultTaxes, Limits: TenantLimits(t.Limits),
+		TaxBehavior: string(t.TaxBehavior), DefaultTaxes: t.DefaultTaxes, Locale: t.Locale,
+		AccountHolder: t.BankAccountHolder, AccountNumber: t.BankAccountNumber, BankCode: t.BankCode, BankName: t.BankName, Limits: TenantLimits(t.Limits),
 		TestClock: utc(t.Clock), Status: string(t.Status), StatusReason: t.StatusReason, StatusChanged: utc(t.StatusChangedAt), EraseAt: utc(t.EraseAt),
 		Version: t.Version, CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
 	}

@@ -99,6 +99,7 @@ func InternalTenant(t domain.Tenant) internalapi.Tenant {
 		Status:        new(internalapi.TenantStatus(t.Status)),
 		InvoicePrefix: t.InvoicePrefix, InvoiceYear: t.InvoiceYear, LegalName: t.LegalName, Address: t.Address, TaxID: t.TaxID,
 		TaxBehavior: new(internalapi.TaxBehavior(t.TaxBehavior)), DefaultTaxes: new(taxes(t.DefaultTaxes)),
+		Locale: t.Locale, BankAccountHolder: &t.BankAccountHolder, BankAccountNumber: &t.BankAccountNumber, BankCode: &t.BankCode, BankName: &t.BankName,
 	}
 }
 
