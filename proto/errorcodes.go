@@ -43,8 +43,8 @@ var ErrorCodes = []ErrorCode{
 	},
 	{
 		"expired_credential", 401,
-		"The OAuth access token has expired. Access tokens are valid for one hour.",
-		"Exchange the refresh token for a new access token.", false,
+		"The OAuth access token or the API key has expired. Access tokens are valid for one hour. API keys expire only if this was set for them.",
+		"Exchange the refresh token for a new access token. If an API key has expired, create another one.", false,
 	},
 	{
 		"invalid_credential", 401,

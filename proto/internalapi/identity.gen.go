@@ -300,7 +300,7 @@ type Key struct {
 	// ID key_….
 	ID string `json:"id"`
 
-	// Status Rotated: it ends at expires_at. Revoked: it has ended.
+	// Status Rotated: it ends at expires_at because another key replaces it. Expired: it ended at expires_at. Revoked: it was revoked, or its rotation has ended.
 	Status string `json:"status"`
 
 	// Name Name of the key. Can be empty.
@@ -314,7 +314,7 @@ type Key struct {
 	// LastUsedAt Accurate to about a minute.
 	LastUsedAt *time.Time `json:"last_used_at"`
 
-	// ExpiresAt Time at which a rotated key ends. Null if it does not expire.
+	// ExpiresAt Time at which the key expires, or the overlap of its rotation ends. Null if it does not expire.
 	ExpiresAt *time.Time `json:"expires_at"`
 	RevokedAt *time.Time `json:"revoked_at"`
 
@@ -395,6 +395,9 @@ type NewDraft struct {
 type NewKey struct {
 	Name   string   `json:"name"`
 	Scopes []string `json:"scopes"`
+
+	// ExpiresAt Time at which the key expires, at most 10 years from now. Null if it does not expire.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 }
 
 // NewMember The body of POST /internal/v1/members.
@@ -466,8 +469,11 @@ type Principal struct {
 	// Origins Origins of the pages whose scripts can use an access token. Not present if there are none.
 	Origins *[]string `json:"origins,omitempty"`
 
-	// ExpiresAt Time at which an access token or a rotated API key ends. Not present if it does not expire.
+	// ExpiresAt Time at which an access token or an API key ends. Not present if it does not expire.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+
+	// ExpirySet Whether expires_at of an API key was set for it. Otherwise a rotation ends the key.
+	ExpirySet *bool `json:"expiry_set,omitempty"`
 
 	// Limits The limits that the platform has set for a tenant, in each mode. A limit that is not present has its default.
 	Limits *TenantLimits `json:"limits,omitempty"`

@@ -111,7 +111,7 @@ type APIKey struct {
 	// Scopes Scopes of the key in the public API.
 	Scopes []string `json:"scopes"`
 
-	// Status `rotated` until the overlap of its rotation ends, then `revoked`.
+	// Status `active`, and `expired` from `expires_at` on. A key that was rotated is `rotated` until the overlap ends, then `revoked`.
 	Status string `json:"status"`
 
 	// CreatedAt When the key was created.
@@ -120,11 +120,26 @@ type APIKey struct {
 	// LastUsedAt When it was last used, at most a minute late. Null if never.
 	LastUsedAt nullable.Nullable[time.Time] `json:"last_used_at"`
 
-	// ExpiresAt When a rotated key ends.
+	// ExpiresAt When the key expires, or the overlap of its rotation ends. Null if it does not expire.
 	ExpiresAt nullable.Nullable[time.Time] `json:"expires_at"`
 
 	// RevokedAt When it was revoked.
 	RevokedAt nullable.Nullable[time.Time] `json:"revoked_at"`
+}
+
+// APIKeyCreate A key to create.
+type APIKeyCreate struct {
+	// Name Purpose of the key.
+	Name string `json:"name"`
+
+	// Mode Live data or test data.
+	Mode Mode `json:"mode"`
+
+	// Scopes Scopes of the key in the public API.
+	Scopes []string `json:"scopes"`
+
+	// ExpiresAt When the key expires, at most 10 years from now. Null if it does not expire.
+	ExpiresAt nullable.Nullable[time.Time] `json:"expires_at,omitempty"`
 }
 
 // APIKeyList A page of API keys.
@@ -294,6 +309,9 @@ type ErrorBody struct {
 
 // KeyRotation How long the previous key works.
 type KeyRotation struct {
+	// ExpiresAt When the new key expires, at most 10 years from now. Null if it does not expire. Without this field, the new key gets the lifetime of the previous one.
+	ExpiresAt nullable.Nullable[time.Time] `json:"expires_at,omitempty"`
+
 	// PreviousKeyExpiresIn Seconds for which the previous key works, at most 7 days. 0 revokes it immediately. The default is one day.
 	PreviousKeyExpiresIn *int `json:"previous_key_expires_in,omitempty"`
 }
@@ -366,7 +384,7 @@ type NewAPIKey struct {
 	// LastUsedAt Null.
 	LastUsedAt nullable.Nullable[time.Time] `json:"last_used_at"`
 
-	// ExpiresAt Null.
+	// ExpiresAt When the key expires. Null if it does not expire.
 	ExpiresAt nullable.Nullable[time.Time] `json:"expires_at"`
 
 	// RevokedAt Null.

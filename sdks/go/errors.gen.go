@@ -24,8 +24,9 @@ const (
 	// logged. Send the key as Authorization: Bearer <key>, and revoke the key that you sent: it can be in logs.
 	ErrQueryAPIKeyUnsupported ErrorCode = "query_api_key_unsupported"
 
-	// ErrExpiredCredential (401): The OAuth access token has expired. Access tokens are valid for one hour. Exchange the
-	// refresh token for a new access token.
+	// ErrExpiredCredential (401): The OAuth access token or the API key has expired. Access tokens are valid for one hour.
+	// API keys expire only if this was set for them. Exchange the refresh token for a new access token. If an API key has
+	// expired, create another one.
 	ErrExpiredCredential ErrorCode = "expired_credential"
 
 	// ErrInvalidCredential (401): The credential is malformed or unknown. Compare the key with the one that was shown when

@@ -78,6 +78,36 @@ func TestRotatedKeysEnd(t *testing.T) {
 	want(t, g.send(t, "GET", oneCu, "", bearer(over)), 401, "revoked_credential")
 }
 
+// An API key whose expiry was set ends at its time although it is cached, with a code of its own.
+func TestKeysExpire(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t)
+	expires := func(key string, at time.Time) {
+		w.identity.change(key, func(p *internalapi.Principal) { p.ExpiresAt, p.ExpirySet = &at, new(true) })
+	}
+	key, later, over := w.identity.newKey(), w.identity.newKey(), w.identity.newKey()
+	expires(key, time.Now().Add(1500*time.Millisecond))
+	expires(later, time.Now().Add(time.Hour))
+	expires(over, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	want(t, g.send(t, "GET", oneCu, "", bearer(key)), 200, "")
+	want(t, g.send(t, "GET", oneCu, "", bearer(later)), 200, "")
+	w.identity.setDown(true) // only cached data is available from here on
+	eventually(t, "the key expires while it is cached", func() bool {
+		a, err := g.try(t, "GET", oneCu, "", bearer(key))
+		return err == nil && a.StatusCode == 401 && a.code() == "expired_credential" && strings.Contains(a.Header.Get("WWW-Authenticate"), "invalid_token")
+	})
+	want(t, g.send(t, "GET", oneCu, "", bearer(later)), 200, "")
+	w.identity.setDown(false)
+	for range 2 { // the second is cached
+		a := g.send(t, "GET", oneCu, "", bearer(over))
+		want(t, a, 401, "expired_credential")
+		if !strings.Contains(a.body, "expired at 2026-01-02T03:04:05Z") {
+			t.Errorf("the message does not say when the key expired: %s", a.body)
+		}
+	}
+}
+
 // The requests of a browser and an app reach identity, and its responses reach them. Nothing else in identity is accessible.
 func TestOAuthIsForwarded(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/patch"
 
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
@@ -21,7 +22,7 @@ func keyCommand() *cobra.Command {
 
 func keyCreate() *cobra.Command {
 	var in app.NewKey
-	var tenant string
+	var tenant, expires string
 	cmd := withJSON(&cobra.Command{
 		Use: "create", Short: "Create an API key; its secret is shown once.", Args: cobra.NoArgs,
 		RunE: command(func(t tool, _ []string) error {
@@ -30,6 +31,11 @@ func keyCreate() *cobra.Command {
 				return err
 			}
 			in.Tenant = of.ID
+			if expires != "" {
+				if in.ExpiresAt, err = parseExpiry(expires); err != nil {
+					return err
+				}
+			}
 			k, secret, err := t.CreateKey(t.cmd.Context(), t.by, in)
 			if err != nil {
 				return err
@@ -42,6 +48,7 @@ func keyCreate() *cobra.Command {
 	f.StringVar(&in.Mode, "mode", "", "live or test")
 	f.StringVar(&in.Scopes, "scopes", "", "all, or a comma-separated list of scopes")
 	f.StringVar(&in.Name, "name", "", "purpose of the key")
+	f.StringVar(&expires, "expires-at", "", expiresUsage)
 	return required(cmd, "tenant", "mode", "scopes")
 }
 
@@ -56,8 +63,9 @@ func (t tool) printSecret(k domain.Key, secret string) error {
 
 func keyRotate() *cobra.Command {
 	var overlap time.Duration
+	var expires string
 	cmd := withJSON(&cobra.Command{
-		Use: "rotate KEY_ID", Short: "Create a key with the same name and scopes; the old key expires after the overlap. The secret is shown once.", Args: cobra.ExactArgs(1),
+		Use: "rotate KEY_ID", Short: "Create a key with the same name, scopes and lifetime; the old key expires after the overlap. The secret is shown once.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
 			id, err := domain.ParseKeyID(args[0])
 			if err != nil {
@@ -70,7 +78,15 @@ func keyRotate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			k, secret, published, err := t.RotateKey(t.cmd.Context(), t.by, tenantMode, id, overlap)
+			r := app.Rotation{Overlap: overlap}
+			if expires != "" {
+				at, err := parseExpiry(expires)
+				if err != nil {
+					return err
+				}
+				r.ExpiresAt = patch.Value(*at)
+			}
+			k, secret, published, err := t.RotateKey(t.cmd.Context(), t.by, tenantMode, id, r)
 			if err != nil {
 				return err
 			}
@@ -79,6 +95,7 @@ func keyRotate() *cobra.Command {
 		}),
 	})
 	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old key keeps working, at most 168h; 0s revokes it immediately")
+	cmd.Flags().StringVar(&expires, "expires-at", "", expiresUsage)
 	return cmd
 }
 
@@ -133,13 +150,30 @@ func keyRow(k domain.Key) []string {
 }
 
 func keyState(k domain.Key) string {
-	switch {
+	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+	switch status := k.Status(time.Now()); {
 	case k.RevokedAt != nil:
-		return "revoked " + k.RevokedAt.UTC().Format(time.RFC3339)
+		return "revoked " + at(*k.RevokedAt)
+	case k.Replaced:
+		return "rotated, ends " + at(*k.ExpiresAt)
+	case k.ExpiresAt != nil && status == "expired":
+		return "expired " + at(*k.ExpiresAt)
 	case k.ExpiresAt != nil:
-		return "rotated, ends " + k.ExpiresAt.UTC().Format(time.RFC3339)
+		return "active, expires " + at(*k.ExpiresAt)
 	}
 	return "active"
+}
+
+// expiresUsage describes the flag of the time at which a key expires.
+const expiresUsage = "time at which the key expires, such as 2027-11-01T00:00:00Z, at most 10 years from now"
+
+// parseExpiry parses the time at which a key expires.
+func parseExpiry(text string) (*time.Time, error) {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return nil, apperr.Field("expires_at", "Must be a time such as 2027-11-01T00:00:00Z.").WithCause(err)
+	}
+	return &at, nil
 }
 
 // required marks flags that the command requires.

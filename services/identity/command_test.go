@@ -347,6 +347,16 @@ func TestKeyCommands(t *testing.T) {
 		t.Error("the list does not show the revoked key as such")
 	}
 	s.fails("API key not found", "key", "revoke", "key_nothing")
+	at := time.Now().AddDate(0, 0, 90).UTC().Truncate(time.Second)
+	expiring := read[createdKey](s, "key", "create", "--tenant", "demo", "--mode", "live", "--scopes", "read:units", "--expires-at", at.Format(time.RFC3339))
+	if expiring.ExpiresAt == nil || !expiring.ExpiresAt.Equal(at) || !strings.Contains(s.run("key", "list", "--tenant", "demo"), "active, expires "+at.Format(time.RFC3339)) {
+		t.Errorf("an expiring key: %+v", expiring)
+	}
+	if next := read[createdKey](s, "key", "rotate", expiring.ID, "--expires-at", at.AddDate(0, 0, 7).Format(time.RFC3339)); next.ExpiresAt == nil || !next.ExpiresAt.Equal(at.AddDate(0, 0, 7)) {
+		t.Errorf("its successor: %+v", next)
+	}
+	s.fails("--expires-at: Must be a time such as", "key", "create", "--tenant", "demo", "--mode", "live", "--scopes", "all", "--expires-at", "tomorrow")
+	s.fails("--expires-at: Must be in the future and at most 10 years", "key", "create", "--tenant", "demo", "--mode", "live", "--scopes", "all", "--expires-at", "2020-01-01T00:00:00Z")
 	fresh := read[createdKey](s, "key", "rotate", live.ID, "--overlap", "2h")
 	if fresh.ID == live.ID || fresh.Secret == live.Secret || !slices.Equal(fresh.Scopes, live.Scopes) || !strings.Contains(s.run("key", "list", "--tenant", "demo"), "rotated, ends 2") {
 		t.Errorf("rotate: %+v", fresh)
@@ -354,7 +364,7 @@ func TestKeyCommands(t *testing.T) {
 	s.fails("was already rotated", "key", "rotate", live.ID)
 	s.fails("--overlap: Must be 0s to 168h.", "key", "rotate", fresh.ID, "--overlap", "169h")
 	s.fails("API key not found", "key", "rotate", "key_nothing")
-	if text := s.run("audit", "verify"); !regexp.MustCompile(`demo +7 +[0-9a-f]{64} +holds`).MatchString(text) {
+	if text := s.run("audit", "verify"); !regexp.MustCompile(`demo +10 +[0-9a-f]{64} +holds`).MatchString(text) {
 		t.Errorf("audit: %s", text)
 	}
 }

@@ -38,9 +38,10 @@ export class MissingContentType extends BadRequestError {}
 export class QueryApiKeyUnsupported extends BadRequestError {}
 
 /**
- * 401 `expired_credential`: The OAuth access token has expired. Access tokens are valid for one hour.
+ * 401 `expired_credential`: The OAuth access token or the API key has expired. Access tokens are valid for one hour. API
+ * keys expire only if this was set for them.
  *
- * Exchange the refresh token for a new access token.
+ * Exchange the refresh token for a new access token. If an API key has expired, create another one.
  */
 export class ExpiredCredential extends AuthenticationError {}
 

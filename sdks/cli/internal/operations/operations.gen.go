@@ -32,7 +32,7 @@ var Remedies = map[string]string{
 	"malformed_request":          "Percent-encode the parts of the path and query.",
 	"missing_content_type":       "Send the body as JSON with the header Content-Type: application/json.",
 	"query_api_key_unsupported":  "Send the key as Authorization: Bearer <key>, and revoke the key that you sent: it can be in logs.",
-	"expired_credential":         "Exchange the refresh token for a new access token.",
+	"expired_credential":         "Exchange the refresh token for a new access token. If an API key has expired, create another one.",
 	"invalid_credential":         "Compare the key with the one that was shown when you created it. If you lost it, create a new one.",
 	"missing_credential":         "Send Authorization: Bearer <credential>.",
 	"revoked_credential":         "Use another key, or ask the operator for consent again. You cannot restore a revoked credential.",

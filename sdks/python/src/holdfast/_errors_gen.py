@@ -45,9 +45,10 @@ class QueryApiKeyUnsupported(base.BadRequestError):
 
 
 class ExpiredCredential(base.AuthenticationError):
-    """``expired_credential``, status 401. The OAuth access token has expired. Access tokens are valid for one hour.
+    """``expired_credential``, status 401. The OAuth access token or the API key has expired. Access tokens are valid
+    for one hour. API keys expire only if this was set for them.
 
-    Exchange the refresh token for a new access token.
+    Exchange the refresh token for a new access token. If an API key has expired, create another one.
     """
 
 

@@ -288,7 +288,7 @@ var resourceTable = []Resource{
 		List: "listApiKeys", Create: "createApiKey",
 		Title: []string{"name"}, Columns: []string{"name", "status", "id", "scopes", "created_at", "last_used_at"},
 		Sections: []Section{{"key", []string{"name", "status", "scopes", "expires_at", "revoked_at", "last_used_at", "created_at", "id"}}},
-		New:      []string{"name", "scopes"},
+		New:      []string{"name", "scopes", "expires_at"},
 		Actions: []Action{
 			{Name: "replace", Operation: "rotateApiKey", From: []string{"active"}, Fields: []string{"overlap_seconds"}, Fresh: true, Secret: true},
 			{Name: "revoke", Operation: "revokeApiKey", From: []string{"active", "rotated"}, Danger: true, Fresh: true},

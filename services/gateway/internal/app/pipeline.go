@@ -172,7 +172,7 @@ func outdated(c *Credential, r *store.Result) bool {
 // either, the request continues with the cached principal unless it is too old.
 func (p *Pipeline) refresh(ctx context.Context, c *Credential, marker, state string) (*Credential, error) {
 	fresh, err := p.Principals.Reread(ctx, c, marker, state)
-	if err == nil || errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrRevoked) || p.Principals.age(c) > maxBlind {
+	if err == nil || endedCredential(err) || p.Principals.age(c) > maxBlind {
 		return fresh, err
 	}
 	obs.Add(ctx, slog.String("principal", "stale"))

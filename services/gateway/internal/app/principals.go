@@ -168,6 +168,8 @@ func (c *Credential) standing() (*Credential, error) {
 		return c, domain.ErrRevoked
 	case c.Expires.IsZero() || time.Now().Before(c.Expires):
 		return c, nil
+	case c.Caller.Kind == domain.KindKey && c.ExpirySet:
+		return c, domain.ErrExpired.WithMessage("The API key expired at %s. Create another one.", c.Expires.UTC().Format(time.RFC3339))
 	case c.Caller.Kind == domain.KindKey: // a rotated key, which cannot be refreshed
 		return c, domain.ErrRevoked
 	}

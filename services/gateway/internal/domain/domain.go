@@ -50,10 +50,12 @@ type Principal struct {
 	Encoded caller.Encoded // Caller in the form used in signed calls
 	Scopes  string         // the granted scopes, space-separated
 	Version int64          // incremented by each change of the credential or its tenant
-	Expires time.Time      // of an access token; zero for an API key, which does not expire
+	Expires time.Time      // end of an access token or API key; zero for a key that does not expire
 	Origins []string       // of the pages whose scripts may use an access token
 	Revoked bool
 	Limits  OwnLimits // of the tenant
+
+	ExpirySet bool // Expires was set for an API key; otherwise a rotation ends the key
 
 	Suspended bool      // the tenant is suspended, or its data is being erased
 	Closing   bool      // the tenant is closing: its data can only be read

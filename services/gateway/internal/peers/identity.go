@@ -131,6 +131,7 @@ func fromPrincipal(p internalapi.Principal) (domain.Principal, error) {
 	}
 	if p.ExpiresAt != nil {
 		out.Expires = *p.ExpiresAt
+		out.ExpirySet = p.ExpirySet != nil && *p.ExpirySet
 	}
 	if p.Origins != nil {
 		out.Origins = *p.Origins

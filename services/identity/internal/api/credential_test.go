@@ -38,11 +38,11 @@ func TestEndedCredentials(t *testing.T) {
 	if _, _, err := w.app.RevokeKeyAt(t.Context(), by, tenantMode, revoked.ID); err != nil {
 		t.Fatal(err)
 	}
-	next, _, _, err := w.app.RotateKey(t.Context(), by, tenantMode, rotated.ID, time.Hour)
+	next, _, _, err := w.app.RotateKey(t.Context(), by, tenantMode, rotated.ID, app.Rotation{Overlap: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, _, _, err := w.app.RotateKey(t.Context(), by, tenantMode, replaced.ID, 0)
+	after, _, _, err := w.app.RotateKey(t.Context(), by, tenantMode, replaced.ID, app.Rotation{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,8 +92,10 @@ func (a *API) principals(ctx context.Context, kind string, encoded []string) ([]
 	keys, err := store.Principals(ctx, a.DB.Read(ctx), hashes)
 	found, now := make([]internalapi.FoundCredential, len(keys)), a.Now()
 	for i, k := range keys {
-		if k.Revoked = k.Ended(now); !k.Revoked {
+		if !k.Ended(now) {
 			a.LastUse.Note(k.KeyID, now)
+		} else if k.Replaced {
+			k.Revoked = true
 		}
 		found[i] = internalapi.FoundCredential{Hash: hex.EncodeToString(k.Hash), Principal: view.Principal(k.Principal)}
 	}

@@ -42,7 +42,7 @@ func (a *API) createKey(c *gin.Context, by asker) error {
 	if err != nil {
 		return err
 	}
-	in := app.NewKey{Tenant: by.Tenant, Mode: string(by.Mode), Name: body.Name, Scopes: scopes}
+	in := app.NewKey{Tenant: by.Tenant, Mode: string(by.Mode), Name: body.Name, Scopes: scopes, ExpiresAt: body.ExpiresAt}
 	return a.sendOnce(c, by, by.Mode, func(ctx context.Context, tx pg.Tx) (any, error) {
 		k, secret, err := a.App.CreateKeyIn(ctx, tx, by.origin(), in)
 		return view.Key(k, secret, a.Now()), err
@@ -58,9 +58,9 @@ func (a *API) rotateKey(c *gin.Context, by asker) error {
 	if err != nil {
 		return err
 	}
-	overlap := time.Duration(body.OverlapSeconds) * time.Second
+	r := app.Rotation{Overlap: time.Duration(body.OverlapSeconds) * time.Second}
 	res, err := a.once(c, by, by.Mode, func(ctx context.Context, tx pg.Tx) (any, error) {
-		k, secret, err := a.App.RotateKeyIn(ctx, tx, by.origin(), id, overlap)
+		k, secret, err := a.App.RotateKeyIn(ctx, tx, by.origin(), id, r)
 		return view.Key(k, secret, a.Now()), err
 	})
 	if err != nil {

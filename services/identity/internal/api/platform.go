@@ -60,6 +60,7 @@ func (a *PlatformAPI) Mount(e *gin.Engine) error {
 		"listOwners":      {Handle: a.listOwners, Exists: a.tenantExists},
 		"removeOwner":     {Handle: a.removeOwner, Exists: a.tenantExists},
 		"listApiKeys":     {Handle: a.listKeys, Exists: a.tenantExists},
+		"createApiKey":    {Handle: a.createKey, Exists: a.tenantExists},
 		"revokeApiKey":    {Handle: a.revokeKey, Exists: a.tenantExists},
 		"rotateApiKey":    {Handle: a.rotateKey, Exists: a.tenantExists},
 

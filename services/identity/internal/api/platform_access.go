@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/platformapi"
@@ -68,6 +69,26 @@ func (a *PlatformAPI) listKeys(c *gin.Context) error {
 	return rest.Object(c, view.PlatformAPIKeys(keys, more, a.Now()))
 }
 
+func (a *PlatformAPI) createKey(c *gin.Context) error {
+	id, err := tenantID(c.Param("id"))
+	if err != nil {
+		return err
+	}
+	body, err := httpx.Body[platformapi.APIKeyCreate](c)
+	if err != nil {
+		return err
+	}
+	scopes, err := scopeList(body.Scopes)
+	if err != nil {
+		return err
+	}
+	in := app.NewKey{Tenant: id, Mode: string(body.Mode), Name: body.Name, Scopes: scopes, ExpiresAt: patch.FromNullable(body.ExpiresAt).Pointer()}
+	return a.write(c, http.StatusCreated, id, func(ctx context.Context, tx pg.Tx) (rest.Response, error) {
+		k, secret, err := a.App.CreateKeyAs(ctx, tx, platformOrigin(ctx), in)
+		return rest.Response{ID: k.ID.String(), Body: view.PlatformNewKey(k, secret, a.Now())}, err
+	})
+}
+
 func (a *PlatformAPI) revokeKey(c *gin.Context) error {
 	id, err := tenantID(c.Param("id"))
 	if err != nil {
@@ -96,12 +117,12 @@ func (a *PlatformAPI) rotateKey(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	overlap := rotationOverlap
+	r := app.Rotation{Overlap: rotationOverlap, ExpiresAt: patch.FromNullable(body.ExpiresAt)}
 	if body.PreviousKeyExpiresIn != nil {
-		overlap = time.Duration(*body.PreviousKeyExpiresIn) * time.Second
+		r.Overlap = time.Duration(*body.PreviousKeyExpiresIn) * time.Second
 	}
 	return a.write(c, http.StatusCreated, id, func(ctx context.Context, tx pg.Tx) (rest.Response, error) {
-		k, secret, err := a.App.RotateKeyAs(ctx, tx, platformOrigin(ctx), id, key, overlap)
+		k, secret, err := a.App.RotateKeyAs(ctx, tx, platformOrigin(ctx), id, key, r)
 		return rest.Response{ID: k.ID.String(), Body: view.PlatformNewKey(k, secret, a.Now())}, err
 	})
 }

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"holdfast.dev/libs/apikey"
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/identity/internal/domain"
@@ -24,6 +26,7 @@ import (
 type NewKey struct {
 	Tenant             ids.Tenant
 	Mode, Name, Scopes string
+	ExpiresAt          *time.Time // nil: it does not expire
 }
 
 // CreateKey creates an API key. The secret cannot be read again.
@@ -49,7 +52,7 @@ func (a *App) CreateKeyIn(ctx context.Context, tx pg.Tx, by domain.Origin, n New
 	if err != nil {
 		return domain.Key{}, "", err
 	}
-	if err := domain.CheckKeyName(n.Name); err != nil {
+	if err := apperr.Join(domain.CheckKeyName(n.Name), domain.CheckKeyExpiry(n.ExpiresAt, a.now())); err != nil {
 		return domain.Key{}, "", err
 	}
 	// Without this lock, a key created during a change of its tenant could miss the invalidation of that change.
@@ -57,7 +60,9 @@ func (a *App) CreateKeyIn(ctx context.Context, tx pg.Tx, by domain.Origin, n New
 	if err != nil {
 		return domain.Key{}, "", err
 	}
-	return a.insertKey(ctx, tx, by, tenant, domain.Key{ID: domain.NewKeyID(), TenantID: n.Tenant, Livemode: mode == caller.Live, Name: n.Name, Scopes: scopes})
+	return a.insertKey(ctx, tx, by, tenant, domain.Key{
+		ID: domain.NewKeyID(), TenantID: n.Tenant, Livemode: mode == caller.Live, Name: n.Name, Scopes: scopes, ExpiresAt: n.ExpiresAt,
+	})
 }
 
 // insertKey creates a key of a tenant with the given id in tx, which must have locked the tenant's row.
@@ -78,18 +83,33 @@ func (a *App) insertKey(ctx context.Context, tx pg.Tx, by domain.Origin, tenant 
 	return k, secret, a.audit(ctx, tx, by, change{domain.KeyCreated, k.ID.String(), nil, view.KeyForAdmin(k)})
 }
 
+// CreateKeyAs is CreateKey in a transaction of the platform.
+func (a *App) CreateKeyAs(ctx context.Context, tx pg.Tx, by domain.Origin, n NewKey) (k domain.Key, secret string, err error) {
+	err = pg.As(ctx, tx, caller.FromContext(scope(ctx, n.Tenant, caller.Mode(n.Mode))), func(ctx context.Context, tx pg.Tx) error {
+		k, secret, err = a.CreateKeyIn(ctx, tx, by, n)
+		return err
+	})
+	return k, secret, err
+}
+
 // KeyTenantMode returns the tenant and the mode of a key, for the command line, which manages all tenants.
 func (a *App) KeyTenantMode(ctx context.Context, id domain.KeyID) (store.TenantMode, error) {
 	return store.KeyTenantMode(ctx, a.DB.Read(ctx), id)
 }
 
+// Rotation says when a rotated key ends, and when its successor expires.
+type Rotation struct {
+	Overlap   time.Duration          // 0 revokes the rotated key
+	ExpiresAt patch.Field[time.Time] // of the successor; absent: it has the lifetime of the rotated key
+}
+
 // RotateKey creates a key with the name and the scopes of another key of the given tenant and mode. The other key ends after the
 // overlap, or immediately if the overlap is 0. RotateKey returns the new secret, which cannot be read again.
 func (a *App) RotateKey(
-	ctx context.Context, by domain.Origin, tenantMode store.TenantMode, id domain.KeyID, overlap time.Duration,
+	ctx context.Context, by domain.Origin, tenantMode store.TenantMode, id domain.KeyID, r Rotation,
 ) (k domain.Key, secret string, published bool, err error) {
 	err = a.DB.Tx(scope(ctx, tenantMode.TenantID, caller.ModeOf(tenantMode.Livemode)), func(ctx context.Context, tx pg.Tx) error {
-		k, secret, err = a.RotateKeyIn(ctx, tx, by, id, overlap)
+		k, secret, err = a.RotateKeyIn(ctx, tx, by, id, r)
 		return err
 	})
 	if err != nil {
@@ -99,8 +119,8 @@ func (a *App) RotateKey(
 }
 
 // RotateKeyIn is RotateKey in a transaction of the key's tenant and mode. The caller must publish the invalidations afterwards.
-func (a *App) RotateKeyIn(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.KeyID, overlap time.Duration) (k domain.Key, secret string, err error) {
-	if err := domain.CheckOverlap(overlap); err != nil {
+func (a *App) RotateKeyIn(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.KeyID, r Rotation) (k domain.Key, secret string, err error) {
+	if err := apperr.Join(domain.CheckOverlap(r.Overlap), domain.CheckKeyExpiry(r.ExpiresAt.Pointer(), a.now())); err != nil {
 		return domain.Key{}, "", err
 	}
 	tenant, err := store.TenantForUpdate(ctx, tx)
@@ -112,11 +132,15 @@ func (a *App) RotateKeyIn(ctx context.Context, tx pg.Tx, by domain.Origin, id do
 		return domain.Key{}, "", err
 	}
 	next := domain.NewKeyID()
-	ended, err := a.endKey(ctx, tx, tenant, rotation{old, next, overlap})
+	ended, err := a.endKey(ctx, tx, tenant, rotation{old, next, r.Overlap})
 	if err != nil {
 		return domain.Key{}, "", err
 	}
-	k, secret, err = a.insertKey(ctx, tx, by, tenant, domain.Key{ID: next, TenantID: old.TenantID, Livemode: old.Livemode, Name: old.Name, Scopes: old.Scopes})
+	expires := old.NextExpiry(a.now())
+	r.ExpiresAt.SetNullable(&expires)
+	k, secret, err = a.insertKey(ctx, tx, by, tenant, domain.Key{
+		ID: next, TenantID: old.TenantID, Livemode: old.Livemode, Name: old.Name, Scopes: old.Scopes, ExpiresAt: expires,
+	})
 	if err != nil {
 		return domain.Key{}, "", err
 	}
@@ -182,10 +206,10 @@ func (a *App) RevokeKeyAs(ctx context.Context, tx pg.Tx, by domain.Origin, tenan
 
 // RotateKeyAs is RotateKey in a transaction of the platform. The caller must publish the invalidations afterwards.
 func (a *App) RotateKeyAs(
-	ctx context.Context, tx pg.Tx, by domain.Origin, tenant ids.Tenant, id domain.KeyID, overlap time.Duration,
+	ctx context.Context, tx pg.Tx, by domain.Origin, tenant ids.Tenant, id domain.KeyID, r Rotation,
 ) (k domain.Key, secret string, err error) {
 	err = a.asKey(ctx, tx, tenant, id, func(ctx context.Context, tx pg.Tx) error {
-		k, secret, err = a.RotateKeyIn(ctx, tx, by, id, overlap)
+		k, secret, err = a.RotateKeyIn(ctx, tx, by, id, r)
 		return err
 	})
 	return k, secret, err

@@ -54,8 +54,10 @@ type Key struct {
 	Version    int64 // incremented by each change except the last use
 	CreatedAt  time.Time
 	LastUsedAt *time.Time // exact to about a minute
-	ExpiresAt  *time.Time // when it ends after a rotation
+	ExpiresAt  *time.Time // when it expires, or the overlap of its rotation ends
 	RevokedAt  *time.Time
+
+	Replaced bool // another key has replaced it
 }
 
 // MaxOverlap is how long a rotated key can work in parallel with the new one.
@@ -69,17 +71,53 @@ func CheckOverlap(d time.Duration) error {
 	return nil
 }
 
-// Rotated returns the key that ends after the overlap, when a new one replaces it, or ErrKeyEnded.
+// MaxKeyLifetime is how long after its creation a key can expire: 10 years.
+const MaxKeyLifetime = 3653 * 24 * time.Hour
+
+// CheckKeyExpiry returns a 422 if a key cannot expire at a time, otherwise nil. nil: it does not expire.
+func CheckKeyExpiry(at *time.Time, now time.Time) error {
+	if at != nil && (!at.After(now) || at.Sub(now) > MaxKeyLifetime) {
+		return apperr.Field("expires_at", "Must be in the future and at most 10 years from now, or null.")
+	}
+	return nil
+}
+
+// Rotated returns the key that ends after the overlap, when a new one replaces it, or ErrKeyEnded. A rotation does not prolong a key.
 func (k Key) Rotated(now time.Time, overlap time.Duration) (Key, error) {
-	if k.RevokedAt != nil || k.ExpiresAt != nil {
+	if k.Replaced || k.Status(now) != "active" {
 		return Key{}, ErrKeyEnded
 	}
+	k.Replaced = true
 	if overlap == 0 {
 		k.RevokedAt = &now
 		return k, nil
 	}
-	k.ExpiresAt = new(now.Add(overlap))
+	if end := now.Add(overlap); k.ExpiresAt == nil || end.Before(*k.ExpiresAt) {
+		k.ExpiresAt = &end
+	}
 	return k, nil
+}
+
+// NextExpiry returns when a key expires that replaces this one and has the same lifetime, or nil.
+func (k Key) NextExpiry(now time.Time) *time.Time {
+	if k.ExpiresAt == nil {
+		return nil
+	}
+	return new(now.Add(k.ExpiresAt.Sub(k.CreatedAt)))
+}
+
+// Status returns active, rotated, expired or revoked. A rotated key counts as revoked after its end.
+func (k Key) Status(now time.Time) string {
+	ended := k.ExpiresAt != nil && !now.Before(*k.ExpiresAt)
+	switch {
+	case k.RevokedAt != nil, k.Replaced && ended:
+		return "revoked"
+	case ended:
+		return "expired"
+	case k.Replaced:
+		return "rotated"
+	}
+	return "active"
 }
 
 // Mode returns the mode of the key.
@@ -136,14 +174,15 @@ type Principal struct {
 	Currency      string
 	PolicyVersion int64
 	Clock         *time.Time // the tenant's test clock
-	ExpiresAt     *time.Time // end of a rotated key
+	ExpiresAt     *time.Time // when the key expires, or the overlap of its rotation ends
+	Replaced      bool       // another key has replaced it
 	Revoked       bool
 	TenantStatus  TenantStatus
 	EraseAt       *time.Time // when the data of a closing tenant is erased
 	Limits                   // of the tenant
 }
 
-// Ended reports whether the key was revoked, or ended after its rotation.
+// Ended reports whether the key was revoked, has expired, or ended after its rotation.
 func (p Principal) Ended(now time.Time) bool {
 	return p.Revoked || p.ExpiresAt != nil && !now.Before(*p.ExpiresAt)
 }

@@ -30,7 +30,7 @@ var (
 
 // PlatformScopes are the scopes of platform keys, sorted. Each operation of the platform API names the one that it needs.
 var PlatformScopes = []string{
-	"close:tenants", "invite:owners", "manage:owners", "read:audit", "read:keys", "read:owners", "read:tenants", "read:usage", "revoke:keys", "rotate:keys",
+	"close:tenants", "create:keys", "invite:owners", "manage:owners", "read:audit", "read:keys", "read:owners", "read:tenants", "read:usage", "revoke:keys", "rotate:keys",
 	"suspend:tenants", "verify:apps", "write:limits", "write:tenants",
 }
 

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-const keyColumns = `tenant_id, livemode, id, name, scopes, version, created_at, last_used_at, expires_at, revoked_at`
+const keyColumns = `tenant_id, livemode, id, name, scopes, version, created_at, last_used_at, expires_at, revoked_at, successor is not null as replaced`
 
 // FoundKey is the principal of the key with a hash.
 type FoundKey struct {
@@ -24,10 +24,11 @@ type FoundKey struct {
 // Principals returns the principals of the keys with the given SHA-256 hashes, of any tenant, in any order, including revoked ones.
 func Principals(ctx context.Context, q pg.Q, hashes [][]byte) ([]FoundKey, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[FoundKey], `
-		select hash, key_id, tenant_id, livemode, name, scopes, version, timezone, currency, policy_version, clock, expires_at, revoked,
+		select hash, key_id, tenant_id, livemode, name, scopes, version, timezone, currency, policy_version, clock, expires_at, replaced, revoked,
 			requests_per_minute, credential_requests_per_minute, caps, s.status as tenant_status, s.erase_at
 		from unnest(@hashes::bytea[]) hash cross join lateral key_by_hash(hash) k
-			cross join lateral tenant_limits(k.tenant_id) cross join lateral tenant_status(k.tenant_id) s`, pg.Args{"hashes": hashes})
+			cross join lateral tenant_limits(k.tenant_id) cross join lateral tenant_status(k.tenant_id) s
+			cross join lateral key_replaced(k.key_id)`, pg.Args{"hashes": hashes})
 }
 
 // TenantMode is the tenant and the mode of a key.
@@ -71,9 +72,9 @@ func CountKeys(ctx context.Context, tx pg.Tx, now time.Time) (int, error) {
 
 // InsertKey adds a key of the caller's tenant and mode. hash is the SHA-256 of the secret, which is not stored.
 func InsertKey(ctx context.Context, tx pg.Tx, k domain.Key, hash []byte) error {
-	_, err := tx.Exec(ctx, `insert into api_keys (tenant_id, livemode, id, name, hash, scopes, version, created_at)
-		values (@tenant, @live, @id, @name, @hash, @scopes, @version, @created_at)`,
-		pg.Args{"id": k.ID, "name": k.Name, "hash": hash, "scopes": k.Scopes, "version": k.Version, "created_at": k.CreatedAt})
+	_, err := tx.Exec(ctx, `insert into api_keys (tenant_id, livemode, id, name, hash, scopes, version, created_at, expires_at)
+		values (@tenant, @live, @id, @name, @hash, @scopes, @version, @created_at, @expires_at)`,
+		pg.Args{"expires_at": k.ExpiresAt, "id": k.ID, "name": k.Name, "hash": hash, "scopes": k.Scopes, "version": k.Version, "created_at": k.CreatedAt})
 	if err != nil {
 		return fmt.Errorf("insert key: %w", err)
 	}

@@ -13,14 +13,8 @@ import (
 // Key returns an API key in the form of the console. secret is "" except for a key that was just created.
 func Key(k domain.Key, secret string, now time.Time) internalapi.Key {
 	out := internalapi.Key{
-		ID: k.ID.String(), Name: k.Name, Mode: string(k.Mode()), Status: "active", Scopes: k.Scopes, CreatedAt: k.CreatedAt.UTC(), LastUsedAt: utc(k.LastUsedAt),
+		ID: k.ID.String(), Name: k.Name, Mode: string(k.Mode()), Status: k.Status(now), Scopes: k.Scopes, CreatedAt: k.CreatedAt.UTC(), LastUsedAt: utc(k.LastUsedAt),
 		ExpiresAt: utc(k.ExpiresAt), RevokedAt: utc(k.RevokedAt),
-	}
-	switch {
-	case k.RevokedAt != nil || k.ExpiresAt != nil && !now.Before(*k.ExpiresAt):
-		out.Status = "revoked"
-	case k.ExpiresAt != nil:
-		out.Status = "rotated"
 	}
 	if secret != "" {
 		out.Secret = &secret

@@ -102,7 +102,7 @@ func PlatformLimits(l domain.Limits) platformapi.Limits {
 // PlatformAPIKey renders an API key for the platform API.
 func PlatformAPIKey(k domain.Key, now time.Time) platformapi.APIKey {
 	return platformapi.APIKey{
-		ID: k.ID.String(), Object: "api_key", Name: k.Name, Mode: platformapi.Mode(k.Mode()), Scopes: k.Scopes, Status: Key(k, "", now).Status,
+		ID: k.ID.String(), Object: "api_key", Name: k.Name, Mode: platformapi.Mode(k.Mode()), Scopes: k.Scopes, Status: k.Status(now),
 		CreatedAt: k.CreatedAt.UTC(), LastUsedAt: api.OrNull(utc(k.LastUsedAt)), ExpiresAt: api.OrNull(utc(k.ExpiresAt)), RevokedAt: api.OrNull(utc(k.RevokedAt)),
 	}
 }

@@ -117,7 +117,7 @@ func Principal(p domain.Principal) internalapi.Principal {
 		ID: p.KeyID.String(), Kind: "api_key", Name: p.Name, Mode: string(caller.ModeOf(p.Livemode)), Scopes: p.Scopes,
 		TenantID: p.TenantID.String(), Timezone: p.Timezone, Currency: p.Currency,
 		PolicyVersion: p.PolicyVersion, Version: p.Version, Clock: utc(p.Clock), ExpiresAt: utc(p.ExpiresAt), Revoked: p.Revoked,
-		TenantStatus: new(internalapi.TenantStatus(p.TenantStatus)), EraseAt: utc(p.EraseAt),
+		ExpirySet: new(p.ExpiresAt != nil && !p.Replaced), TenantStatus: new(internalapi.TenantStatus(p.TenantStatus)), EraseAt: utc(p.EraseAt),
 		Limits: new(TenantLimits(p.Limits)),
 	}
 }

@@ -148,6 +148,9 @@ func refusal(err error) error {
 	}
 	switch api.Status {
 	case http.StatusUnauthorized:
+		if api.Code == holdfast.ErrExpiredCredential {
+			return domain.ErrExpired.WithMessage("%s", api.Message).WithCause(err)
+		}
 		return domain.ErrRevoked.WithCause(err)
 	case http.StatusTooManyRequests:
 		return domain.ErrRate.WithRetryAfter(retryAfter(api.Header)).WithCause(err)
