@@ -53,9 +53,9 @@ func TestTheFormMakesABookingOfSeveralDays(t *testing.T) {
 	}
 }
 
-// TestTheFormKeepsABookingOfSeveralDays checks that the edit form shows the last day of a booking of several days, sends nothing
+// TestTheFormRetainsABookingOfSeveralDays checks that the edit form shows the last day of a booking of several days, sends nothing
 // without a change, and sends instants only if the last day changes.
-func TestTheFormKeepsABookingOfSeveralDays(t *testing.T) {
+func TestTheFormRetainsABookingOfSeveralDays(t *testing.T) {
 	t.Parallel()
 	path := where + "bookings/bk" + oneID + "/edit"
 	for name, tc := range map[string]struct {
@@ -138,7 +138,7 @@ func TestPastCellsDoNotBook(t *testing.T) {
 	}
 	for query, want := range map[string]struct {
 		first, last string
-		asks        bool
+		offers      bool
 	}{
 		"view=week&date=2027-02-25":           {"", "", true},
 		"view=week&date=2027-02-25&past=true": {"2027-02-22", "2027-02-28", false},
@@ -150,13 +150,13 @@ func TestPastCellsDoNotBook(t *testing.T) {
 		"view=day&date=2027-03-01&past=true":  {"2027-03-01 00:00", "2027-03-01 23:00", false},
 		"view=day&date=2027-03-02":            {"2027-03-02 00:00", "2027-03-02 23:00", false},
 	} {
-		dates, asks := links(query)
+		dates, offers := links(query)
 		first, last := "", ""
 		if len(dates) > 0 {
 			first, last = dates[0], dates[len(dates)-1]
 		}
-		if first != want.first || last != want.last || asks != want.asks {
-			t.Errorf("%s: from %q to %q, asks %v; want %+v", query, first, last, asks, want)
+		if first != want.first || last != want.last || offers != want.offers {
+			t.Errorf("%s: from %q to %q, offers %v; want %+v", query, first, last, offers, want)
 		}
 	}
 }

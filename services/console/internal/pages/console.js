@@ -33,6 +33,7 @@
     for (const el of all("[data-until]")) {
       const left = Math.max(0, Math.floor((new Date(el.dataset.until) - Date.now()) / 1000));
       if (left > 86400) continue;
+      el.dataset.text ??= el.textContent; // for print
       const h = Math.floor(left / 3600), m = Math.floor((left % 3600) / 60), s = left % 60;
       el.textContent = (h ? h + ":" + String(m).padStart(2, "0") : m) + ":" + String(s).padStart(2, "0");
     }

@@ -109,8 +109,12 @@ func slotTitle(f Frame, s domain.Slot) string {
 		return f.T("seats_taken", "Taken", d.Taken, "Seats", d.Seats) + ", " + f.T("bookings_count", "Count", d.Bookings)
 	}
 	parts := []string{s.Number, f.Word(s.Status)}
-	if s.EventStartTime != nil && s.EventEndTime != nil {
+	switch {
+	case s.EventStartTime == nil || s.EventEndTime == nil:
+	case endsWithinADay(s):
 		parts = append(parts, *s.EventStartTime+"–"+*s.EventEndTime)
+	case s.StartsAt != nil && s.EndsAt != nil:
+		parts = append(parts, f.DateTime(*s.StartsAt)+" – "+f.DateTime(*s.EndsAt))
 	}
 	if s.CustomerName != nil {
 		parts = append(parts, s.Label())

@@ -11,8 +11,13 @@ import (
 	"holdfast.dev/services/local/internal/parts"
 )
 
-// inABrowser runs a test file of browser/ in Chromium, with settings in addition to those in .run/env.
+// inABrowser runs a test file of browser/ in Chromium on the shared platform, with settings in addition to those in .run/env.
 func inABrowser(t *testing.T, file string, settings ...string) {
+	t.Helper()
+	shared.inABrowser(t, file, settings...)
+}
+
+func (p *platform) inABrowser(t *testing.T, file string, settings ...string) {
 	t.Helper()
 	if os.Getenv("CHROMIUM") == "" {
 		t.Skip("CHROMIUM is not set: run `make test`")
@@ -30,10 +35,11 @@ func inABrowser(t *testing.T, file string, settings ...string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), name, args...)
 		cmd.Dir, cmd.WaitDelay = "browser", 10*time.Second
-		cmd.Env = append(os.Environ(), settings...)
+		cmd.Env = os.Environ()
 		for _, name := range []string{"AUTH_URL", "BASE_URL", "OAUTH_CLIENT_ID", "OPERATOR_EMAIL", "OPERATOR_PASSWORD"} {
-			cmd.Env = append(cmd.Env, name+"="+shared.env[name])
+			cmd.Env = append(cmd.Env, name+"="+p.env[name])
 		}
+		cmd.Env = append(cmd.Env, settings...)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s %v: %v\n%s", name, args, err, out)
