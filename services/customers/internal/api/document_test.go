@@ -2,7 +2,9 @@ package api_test
 
 import (
 	"bytes"
+	"compress/zlib"
 	"context"
+	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -116,6 +118,36 @@ func TestDocumentsInTheCustomersLanguage(t *testing.T) {
 	in(quote, "fr")
 	w.tenants.Info.Country = "IT"
 	in(quote, "en")
+}
+
+// printedText returns the Latin text of a document.
+func printedText(t *testing.T, pdf string) string {
+	t.Helper()
+	var out bytes.Buffer
+	for _, stream := range regexp.MustCompile(`(?s)stream\n(.*?)\nendstream`).FindAllStringSubmatch(pdf, -1) {
+		if r, err := zlib.NewReader(strings.NewReader(stream[1])); err == nil {
+			if _, err := io.Copy(&out, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return strings.ReplaceAll(out.String(), "\x00", "") // it is in UTF-16
+}
+
+// TestManualRefundsArePrinted checks that an invoice shows its payment, its credit note and the money that was handed back.
+func TestManualRefundsArePrinted(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	w.tenants.Info.Country = "US"
+	path := "/invoices/" + w.open(ctx, 1000).ID
+	w.do(ctx, "POST", path+"/record-payment", `{"amount":{"amount":1000,"currency":"USD"},"method":"cash","paid_at":"2026-01-05T12:00:00Z"}`).is(200)
+	w.do(ctx, "POST", path+"/credit-notes", `{"amount":{"amount":400,"currency":"USD"},"refund":"manual"}`).is(201)
+	got := printedText(t, w.do(ctx, "GET", path+"/pdf", "").pdf())
+	for _, want := range []string{"Paid on January 5, 2026 in cash", "$10.00", "Credited", "Refunded", "$4.00", "Amount due", "$0.00"} {
+		if !strings.Contains(got, "("+want+")Tj") {
+			t.Errorf("%q is not printed", want)
+		}
+	}
 }
 
 // resource contains the field that every resource has.

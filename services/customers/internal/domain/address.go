@@ -22,9 +22,16 @@ type Address struct {
 func (a Address) Print(reader language.Tag) string {
 	country := deref(a.Country)
 	place := []string{strings.TrimSpace(deref(a.PostalCode) + " " + deref(a.City)), deref(a.State)}
-	if slices.Contains([]string{"US", "CA", "MX", "AU"}, country) {
+	switch country {
+	case "US", "CA":
 		region := strings.TrimSpace(deref(a.State) + " " + deref(a.PostalCode))
 		place = []string{strings.Join(slices.DeleteFunc([]string{deref(a.City), region}, empty), ", ")}
+	case "AU":
+		place = []string{strings.Join(slices.DeleteFunc([]string{deref(a.City), deref(a.State), deref(a.PostalCode)}, empty), " ")}
+	case "MX":
+		place = []string{strings.Join(slices.DeleteFunc([]string{place[0], deref(a.State)}, empty), ", ")}
+	case "GB", "IE":
+		place = []string{deref(a.City), deref(a.State), deref(a.PostalCode)}
 	}
 	lines := slices.Concat([]string{deref(a.Line1), deref(a.Line2)}, place, []string{countryName(country, reader)})
 	return strings.Join(slices.DeleteFunc(lines, empty), "\n")
