@@ -63,6 +63,29 @@ async function bookByPhone(hand) {
   return hand.page.url().replace(/\?.*/, '');
 }
 
+/** Creates a booking of several days, extends it, and shortens it to a day. */
+async function bookDays(hand) {
+  await hand.open('Units');
+  await hand.go('New unit');
+  await hand.fill({ name: 'Barge', service_ids: 'Harbour tour', 'opening_hours.always': 'Always open' });
+  await hand.go('Save');
+  const shows = async (last, end) => assert.match(await hand.text(), new RegExp(`Saved\\.[\\s\\S]*10:00\\s*Last day\\s*${last}\\s*End\\s*${end}`));
+  await hand.open('Bookings');
+  await hand.go('New booking');
+  await hand.fill({ customer_id: 'ada@example.com', unit_id: 'Barge', event_date: day(9), event_start_time: '10:00', event_local_end_date: day(11), event_end_time: '09:00' });
+  await hand.go('Save');
+  await shows('\\d+ \\w+ \\d+', '09:00');
+  await hand.go('Edit');
+  assert.equal(await hand.page.inputValue('[name=event_local_end_date]'), day(11));
+  await hand.fill({ event_local_end_date: day(12) });
+  await hand.go('Save');
+  await hand.go('Edit');
+  assert.equal(await hand.page.inputValue('[name=event_local_end_date]'), day(12));
+  await hand.fill({ event_local_end_date: '', event_end_time: '12:00' });
+  await hand.go('Save');
+  await shows('–', '12:00');
+}
+
 /** Sends a quote for another day, accepts it, and records the deposit of its invoice. */
 async function quoteAndDeposit(hand) {
   await hand.open('Quotes');
@@ -118,6 +141,7 @@ test('a new operator, by keyboard without scripts', { timeout: 480_000 }, async 
   await hand.fill({ unit_id: 'Heron' });
   await hand.go('Save');
   assert.match(await hand.text(), /Saved\.[\s\S]*Heron/);
+  await bookDays(hand);
 
   // A second booking finds the slot taken, and the page shows whose it is.
   await hand.open('Bookings');
