@@ -263,8 +263,9 @@ func TestBalanceOfAGroup(t *testing.T) {
 // plainWording returns short texts.
 type plainWording struct{}
 
-func (plainWording) DepositLine(quote string) string                   { return "Deposit " + quote }
-func (plainWording) BookingLine(booking string) string                 { return "Booking " + booking }
+func (plainWording) DepositLine(quote string) string { return "Deposit " + quote }
+func (plainWording) BookingLine(booking string) string { return "Booking " + booking }
+
 func (plainWording) CreditLine(invoice string) string                  { return "Credit " + invoice }
 func (plainWording) DeductionLine(invoice string, _ civil.Date) string { return "Less " + invoice }
 func (plainWording) DraftDeductionLine() string                        { return "Less a draft" }
