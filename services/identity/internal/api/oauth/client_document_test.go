@@ -2,6 +2,7 @@ package oauth_test
 
 import (
 	"compress/gzip"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -24,6 +25,7 @@ import (
 	"holdfast.dev/libs/egress"
 	"holdfast.dev/libs/tlstest"
 
+	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/peers"
 )
@@ -175,6 +177,10 @@ func TestClientDocument(t *testing.T) {
 		if p := b.get("/oauth/authorize?" + w.clientRequest(client, "redirect_uri", redirect).Encode()); p.StatusCode != 400 || !strings.Contains(p.body, "redirect_uri is not one of those") {
 			t.Errorf("%s: %d", redirect, p.StatusCode)
 		}
+	}
+	stranger := w.browser() // the document is stored now
+	if p := stranger.follow(stranger.get("/oauth/authorize?" + w.clientRequest(client).Encode())); !strings.Contains(p.body, "to continue to "+host) || strings.Contains(p.body, "Claude") {
+		t.Errorf("%d %s", p.StatusCode, p.body)
 	}
 	second := w.newTenant("Bikes")
 	w.invite(second, "kim@example.com", "owner")
@@ -403,6 +409,18 @@ func TestDocumentsOfPrivateAddresses(t *testing.T) {
 	}
 }
 
+// published counts the invalidations of grants that the gateways receive.
+type published struct {
+	app.Publisher
+
+	grants atomic.Int64
+}
+
+func (p *published) Publish(ctx context.Context, list []domain.Invalidation) error {
+	p.grants.Add(int64(len(list)))
+	return p.Publisher.Publish(ctx, list)
+}
+
 // TestDocumentsAreFetchedAgain checks that a changed document takes effect when the stored one is no longer fresh, for redirect URIs and for
 // the scopes of tokens, that a document that has become invalid does not replace it, and that tokens survive both.
 func TestDocumentsAreFetchedAgain(t *testing.T) {
@@ -426,8 +444,13 @@ func TestDocumentsAreFetchedAgain(t *testing.T) {
 		t.Errorf("while it is fresh: %d", p.StatusCode)
 	}
 	w.pass(2 * time.Minute)
+	gateways := &published{Publisher: w.app.Redis}
+	w.app.Redis = gateways
 	if p := open(); p.StatusCode != 400 || !strings.Contains(p.body, "redirect_uri is not one of those") || s.asked() != 1 {
 		t.Errorf("after the redirect URI was removed: %d", p.StatusCode)
+	}
+	if got := gateways.grants.Load(); got != 1 {
+		t.Errorf("the gateways learn of %d changed grants", got)
 	}
 	if scopes, ok := w.alive(granted.Access); !ok || scopes != "read:bookings" {
 		t.Errorf("%q %t", scopes, ok)
@@ -497,7 +520,7 @@ func TestDeletedClients(t *testing.T) {
 	if p := b.get("/oauth/authorize?" + w.clientRequest(client).Encode()); p.StatusCode != 400 || !strings.Contains(p.body, "client_id is missing or unknown") || s.asked() != 0 {
 		t.Errorf("%d %s", p.StatusCode, p.body)
 	}
-	w.pass(70 * 24 * time.Hour)
+	w.pass(400 * 24 * time.Hour) // its grants are deleted
 	w.sweep()
 	if status, body := w.pushFrom("198.51.100.1", w.clientRequest(client)); status != 401 || s.asked() != 0 {
 		t.Errorf("%d %s", status, body)
