@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -25,7 +26,7 @@ import (
 type hit struct {
 	at                       time.Time
 	delivery, event, attempt string
-	kind, object, tag        string // of the event
+	kind, object, tag, body  string // of the event
 	created                  time.Time
 }
 
@@ -106,6 +107,7 @@ func (r *receiver) record(h http.Header, body []byte) {
 	r.hits = append(r.hits, hit{
 		at: time.Now(), delivery: h.Get("Service-Delivery-Id"), event: h.Get("Service-Event-Id"), attempt: h.Get("Service-Delivery-Attempt"),
 		kind: e.Type, object: e.Data.Object.ID, tag: e.Data.Object.Metadata["tag"], created: e.Created,
+		body: string(body),
 	})
 }
 
@@ -355,6 +357,58 @@ func TestErasureReachesTheEvents(t *testing.T) {
 	await(t, "the event", func() bool { return strings.Contains(body(), "Erasmus") })
 	c.insist(t, http.MethodDelete, "/customers/"+id, "", "", http.StatusNoContent)
 	await(t, "the erasure", func() bool { return !strings.Contains(body(), "rasmus") && strings.Contains(body(), id) })
+}
+
+// TestErasureWithoutKafka erases a customer while Kafka is away. It checks that an endpoint gets one customer.updated with erased_at and
+// without personal data after Kafka is back, and none before.
+func TestErasureWithoutKafka(t *testing.T) {
+	p := shared
+	c := p.as(t, "OTHER_TEST_KEY")
+	r := c.receive(t, `["customer.created","customer.updated"]`, nil)
+	create := func(name string) string {
+		body := fmt.Sprintf(`{"first_name":%q,"email":"kafkaless@example.com","phone":"+15550100","metadata":{"tag":"kafkaless"}}`, name)
+		return c.insist(t, http.MethodPost, "/customers", body, unique("kafkaless"), http.StatusCreated).id(t)
+	}
+	id := create("Kafkaless")
+	erasures := func() []hit {
+		return slices.DeleteFunc(r.all(t), func(h hit) bool { return h.kind != "customer.updated" || h.object != id })
+	}
+	await(t, "the customer", func() bool { return objects(r.all(t), "customer.created")[id] == 1 })
+	p.signal(t, p.broker(), syscall.SIGSTOP)
+	c.insist(t, http.MethodDelete, "/customers/"+id, "", "", http.StatusNoContent)
+	if got := erasures(); len(got) > 0 {
+		t.Errorf("events while Kafka is away: %+v", got)
+	}
+	p.signal(t, p.broker(), syscall.SIGCONT)
+	patient(t, "the erasure", func() bool { return len(erasures()) > 0 })
+	later := create("Later")
+	patient(t, "a later event", func() bool { return objects(r.all(t), "customer.created")[later] == 1 })
+	got := erasures()
+	if len(got) != 1 || strings.Contains(got[0].body, "afkaless") || strings.Contains(got[0].body, "5550100") {
+		t.Fatalf("the erasure was delivered as %+v", got)
+	}
+	checkErasure(t, got[0].body)
+}
+
+// checkErasure checks that the body of an event shows an erased customer, and names the changed fields without their earlier values.
+func checkErasure(t *testing.T, body string) {
+	t.Helper()
+	var e struct {
+		Data struct {
+			Object   map[string]any `json:"object"`
+			Previous map[string]any `json:"previous_attributes"`
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &e); err != nil {
+		t.Fatal(err)
+	}
+	o := e.Data.Object
+	if erased, _ := o["erased_at"].(string); erased == "" || o["email"] != nil || o["phone"] != nil || o["first_name"] != "" || o["name"] != "" {
+		t.Errorf("the erased customer is %v", o)
+	}
+	if _, named := e.Data.Previous["email"]; !named || e.Data.Previous["email"] != nil {
+		t.Errorf("previous_attributes are %v", e.Data.Previous)
+	}
 }
 
 // TestListenAndTrigger checks the commands for developers of receivers: listen forwards the events of trigger to a local URL, over a
