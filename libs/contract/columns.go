@@ -1,22 +1,38 @@
 package contract
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"holdfast.dev/libs/yamldoc"
 )
 
-// Column is a property of a list's item as CSV: one column, or the columns of its own properties.
+// Column is a property of a list's item as CSV: one column, or the columns of its own properties. A column that no property has shows
+// another form of the property Of.
 type Column struct {
 	Name       string
 	Expand     bool     // x-expand: it exists only when the request expands it
 	Properties []Column // of an object with declared properties; otherwise the value is one cell
+
+	Of   string // "": the column is a property
+	Form Form
 }
+
+// Form is the form of a derived column, which is the suffix of its name.
+type Form string
+
+// Forms of derived columns.
+const (
+	Decimal Form = "_decimal" // the amount of a Money, such as 12.50
+	Local   Form = "_local"   // a date and time in the local time zone, such as 2027-07-03 09:00:00
+)
+
+// forms contains all forms of derived columns.
+var forms = []Form{Decimal, Local}
 
 // columns reads the columns of a list that supports text/csv.
 func (l *loader) columns(op *Operation, csv, list *yaml.Node) error {
@@ -38,29 +54,62 @@ func (l *loader) columns(op *Operation, csv, list *yaml.Node) error {
 	if err != nil {
 		return err
 	}
-	return arrange(op.CSV, yamldoc.Child(csv, "x-columns"))
+	op.CSV, err = arrange(op.CSV, yamldoc.Child(csv, "x-columns"))
+	return err
 }
 
-// arrange puts columns in the order of x-columns, which names each of them. Programs read columns by position, so the order does not
-// follow that of the properties.
-func arrange(columns []Column, order *yaml.Node) error {
+// arrange returns columns in the order of x-columns, which names each of them, and the derived columns that it names. Programs read
+// columns by position, so the order does not follow that of the properties.
+func arrange(columns []Column, order *yaml.Node) ([]Column, error) {
 	var names []string
 	if order != nil {
 		if err := order.Decode(&names); err != nil {
-			return fmt.Errorf("x-columns: %w", err)
+			return nil, fmt.Errorf("x-columns: %w", err)
 		}
 	}
-	place := func(c Column) int { return slices.Index(names, c.Name) }
 	for _, c := range columns {
-		if place(c) < 0 {
-			return fmt.Errorf("x-columns lacks %s", c.Name)
+		if !slices.Contains(names, c.Name) {
+			return nil, fmt.Errorf("x-columns lacks %s", c.Name)
 		}
 	}
-	if len(names) != len(columns) {
-		return fmt.Errorf("x-columns has %d names for %d properties", len(names), len(columns))
+	out := make([]Column, len(names))
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return nil, fmt.Errorf("x-columns repeats %s", name)
+		}
+		c, ok := column(columns, name)
+		if !ok {
+			c, ok = derive(columns, name)
+		}
+		if !ok {
+			return nil, fmt.Errorf("x-columns: %s is not a property, and cannot be derived from one", name)
+		}
+		out[i] = c
 	}
-	slices.SortStableFunc(columns, func(a, b Column) int { return cmp.Compare(place(a), place(b)) })
-	return nil
+	return out, nil
+}
+
+func column(columns []Column, name string) (Column, bool) {
+	i := slices.IndexFunc(columns, func(c Column) bool { return c.Name == name })
+	if i < 0 {
+		return Column{}, false
+	}
+	return columns[i], true
+}
+
+// derive returns the column with the name of a property and the suffix of a form.
+func derive(columns []Column, name string) (Column, bool) {
+	for _, form := range forms {
+		base, found := strings.CutSuffix(name, string(form))
+		if !found {
+			continue
+		}
+		of, ok := column(columns, base)
+		_, amount := column(of.Properties, "amount")
+		_, currency := column(of.Properties, "currency")
+		return Column{Name: name, Of: base, Form: form}, ok && !of.Expand && amount == (form == Decimal) && currency == amount
+	}
+	return Column{}, false
 }
 
 // maxNesting is far deeper than any resource. It stops at a schema that contains itself.

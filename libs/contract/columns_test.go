@@ -16,8 +16,8 @@ func TestColumnsAreWhereTheContractListsThem(t *testing.T) {
 	for order, want := range map[string]string{
 		"[b, c, a]":    "b c a",
 		"[a, b]":       "x-columns lacks c",
-		"[a, b, c, d]": "x-columns has 4 names for 3 properties",
-		"[a, b, b, c]": "x-columns has 4 names for 3 properties",
+		"[a, b, c, d]": "x-columns: d is not a property, and cannot be derived from one",
+		"[a, b, b, c]": "x-columns repeats b",
 		"{}":           "x-columns",
 		"[]":           "x-columns lacks a",
 	} {
@@ -26,7 +26,7 @@ func TestColumnsAreWhereTheContractListsThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		columns := []Column{{Name: "a"}, {Name: "b"}, {Name: "c"}}
-		err := arrange(columns, names.Content[0])
+		columns, err := arrange(columns, names.Content[0])
 		var got []string
 		for _, c := range columns {
 			got = append(got, c.Name)
@@ -35,8 +35,37 @@ func TestColumnsAreWhereTheContractListsThem(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %s", order, got, err, want)
 		}
 	}
-	if err := arrange([]Column{{Name: "a"}}, nil); err == nil {
+	if _, err := arrange([]Column{{Name: "a"}}, nil); err == nil {
 		t.Error("columns without an order were taken")
+	}
+}
+
+// A derived column has the name of a property that has its form, and a suffix.
+func TestDerivedColumnsOfTheContract(t *testing.T) {
+	t.Parallel()
+	price := Column{Name: "price", Properties: []Column{{Name: "amount"}, {Name: "currency"}}}
+	columns := []Column{price, {Name: "at"}, {Name: "customer", Expand: true}}
+	for order, want := range map[string]string{
+		"[price, at, customer, price_decimal, at_local]": "",
+		"[price, at, customer, at_decimal]":              "x-columns: at_decimal is not a property, and cannot be derived from one",
+		"[price, at, customer, price_local]":             "x-columns: price_local is not a property, and cannot be derived from one",
+		"[price, at, customer, customer_local]":          "x-columns: customer_local is not a property, and cannot be derived from one",
+		"[price, at, customer, on_local]":                "x-columns: on_local is not a property, and cannot be derived from one",
+	} {
+		var names yaml.Node
+		if err := yaml.Unmarshal([]byte(order), &names); err != nil {
+			t.Fatal(err)
+		}
+		got, err := arrange(columns, names.Content[0])
+		if want != "" {
+			if err == nil || err.Error() != want {
+				t.Errorf("%s: %v", order, err)
+			}
+			continue
+		}
+		if err != nil || got[3].Of != "price" || got[3].Form != Decimal || got[4].Of != "at" || got[4].Form != Local {
+			t.Errorf("%s: %+v, %v", order, got, err)
+		}
 	}
 }
 
@@ -54,7 +83,11 @@ func TestColumnsOfBookingsStay(t *testing.T) {
 	if first := got[:8]; !slices.Equal(first, strings.Fields("id object number status payment_status mode version customer_id")) {
 		t.Errorf("the first columns are %v", first)
 	}
-	if last := got[len(got)-8:]; !slices.Equal(last, strings.Fields("created_at updated_at confirmed_at cancelled_at completed_at customer exclusive event_local_end_date")) {
+	middle := strings.Fields("completed_at customer exclusive event_local_end_date total_amount_decimal")
+	if at := slices.Index(got, middle[0]); at < 0 || !slices.Equal(got[at:at+len(middle)], middle) {
+		t.Errorf("the columns around the first derived one are %v", got)
+	}
+	if last := got[len(got)-2:]; !slices.Equal(last, strings.Fields("cancelled_at_local completed_at_local")) {
 		t.Errorf("the last columns are %v", last)
 	}
 }

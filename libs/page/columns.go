@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,8 +15,10 @@ import (
 
 // table contains the columns of one CSV response, and the buffers of the current row. Only one goroutine uses it.
 type table struct {
-	names []string
-	row   *fields
+	names   []string
+	row     *fields
+	derived []derived
+	zone    *time.Location // of local times, if the row has no time zone of its own
 
 	cells [][]byte // the values as JSON, each a part of the body; nil: absent
 	body  bytes.Buffer
@@ -29,11 +32,17 @@ type fields struct {
 	objects map[string]*fields
 }
 
-// newTable arranges the columns in the order of the contract, including the resources that the request expands.
-func newTable(columns []contract.Column, expand []string) *table {
-	t := &table{}
+// newTable arranges the columns in the order of the contract, including the resources that the request expands. Rows without a time
+// zone show local times in zone.
+func newTable(columns []contract.Column, expand []string, zone *time.Location) *table {
+	t := &table{zone: zone}
 	t.row = t.add("", columns, expand)
 	t.cells = make([][]byte, len(t.names))
+	for _, c := range columns {
+		if c.Of != "" {
+			t.derived = append(t.derived, t.row.derive(c))
+		}
+	}
 	return t
 }
 
@@ -69,6 +78,9 @@ func (t *table) appendRow(out, body []byte) ([]byte, error) {
 	t.body = *bytes.NewBuffer(body)                           // the decoder does not copy it
 	t.read.Reset(&t.body, jsontext.AllowDuplicateNames(true)) // the encoder repeats no name
 	if err := t.row.fill(t.cells, &t.read, body); err != nil {
+		return out, fmt.Errorf("row as CSV: %w", err)
+	}
+	if err := t.derive(); err != nil {
 		return out, fmt.Errorf("row as CSV: %w", err)
 	}
 	for i, value := range t.cells {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast.dev/libs/contract"
 )
@@ -20,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite the CSV examples of the contrac
 func TestColumnsFollowTheContract(t *testing.T) {
 	t.Parallel()
 	c := load(t)
-	names := newTable(c.Operation("listBookings").CSV, nil).names
+	names := newTable(c.Operation("listBookings").CSV, nil, time.UTC).names
 	for _, want := range []string{
 		"total_amount.amount", "total_amount.currency", "metadata", "invoice_ids", "cancellation.policy.hold_ttl_minutes",
 		"package_snapshot.base_price.amount", "package_snapshot.holiday.name",
@@ -32,7 +33,7 @@ func TestColumnsFollowTheContract(t *testing.T) {
 	if slices.Contains(names, "customer.email") || names[0] != "id" || names[1] != "object" || slices.Contains(names, "total_amount") {
 		t.Errorf("columns %v", names)
 	}
-	expanded := newTable(c.Operation("listBookings").CSV, []string{"customer"}).names
+	expanded := newTable(c.Operation("listBookings").CSV, []string{"customer"}, time.UTC).names
 	if !slices.Contains(expanded, "customer.email") || len(expanded) != len(names)+23 {
 		t.Errorf("expanded columns %v", expanded)
 	}
@@ -58,7 +59,7 @@ func load(t *testing.T) *contract.Contract {
 // A cell contains the value in the body, except for a text that a spreadsheet would interpret as a formula.
 func TestCells(t *testing.T) {
 	t.Parallel()
-	tab := newTable([]contract.Column{{Name: "v"}, {Name: "w"}}, nil)
+	tab := newTable([]contract.Column{{Name: "v"}, {Name: "w"}}, nil, time.UTC)
 	for value, want := range map[string]string{
 		`null`: ``, `""`: ``, `true`: `true`, `false`: `false`, `0`: `0`, `-5`: `-5`, `-0.5`: `-0.5`,
 		`"=1+1"`: `'=1+1`, `"+1 555"`: `'+1 555`, `"-5"`: `'-5`, `"@SUM(A1)"`: `'@SUM(A1)`, `"\tx"`: "'\tx", `"\rx"`: "\"'\rx\"",
@@ -81,7 +82,7 @@ func TestNestedObjectsAreFlattened(t *testing.T) {
 		{Name: "price", Properties: []contract.Column{{Name: "amount"}, {Name: "currency"}}},
 		{Name: "deep", Properties: []contract.Column{{Name: "price", Properties: []contract.Column{{Name: "amount"}}}}},
 		{Name: "customer", Expand: true, Properties: []contract.Column{{Name: "name"}}},
-	}, []string{"customer"})
+	}, []string{"customer"}, time.UTC)
 	if got := string(tab.appendHeader(nil)); got != "id,price.amount,price.currency,deep.price.amount,customer.name\r\n" {
 		t.Errorf("header %q", got)
 	}
@@ -96,6 +97,55 @@ func TestNestedObjectsAreFlattened(t *testing.T) {
 	}
 	if _, err := tab.appendRow(nil, []byte(`{"id":`)); err == nil {
 		t.Error("half a body was taken")
+	}
+}
+
+// newYork returns the time zone of the operator in the contract's examples.
+func newYork(t *testing.T) *time.Location {
+	t.Helper()
+	zone, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return zone
+}
+
+// Derived columns have the decimals of the currency, and times in the time zone of the row, or else in that of the operator. They follow
+// the columns of the properties, also with expanded resources, and never begin with an apostrophe.
+func TestDerivedColumns(t *testing.T) {
+	t.Parallel()
+	columns := []contract.Column{
+		{Name: "price", Properties: []contract.Column{{Name: "amount"}, {Name: "currency"}}},
+		{Name: "at"},
+		{Name: "customer", Expand: true, Properties: []contract.Column{{Name: "name"}}},
+		{Name: "price_decimal", Of: "price", Form: contract.Decimal},
+		{Name: "at_local", Of: "at", Form: contract.Local},
+	}
+	for body, want := range map[string]string{
+		`{"price":{"amount":123456,"currency":"USD"},"at":"2027-07-03T02:00:00Z"}`:    "123456,USD,2027-07-03T02:00:00Z,1234.56,2027-07-02 22:00:00",
+		`{"price":{"amount":-5,"currency":"EUR"},"at":"2027-01-03T02:00:00.999999Z"}`: "-5,EUR,2027-01-03T02:00:00.999999Z,-0.05,2027-01-02 21:00:00",
+		`{"at":null,"price":{"currency":"JPY","amount":500}}`:                         "500,JPY,,500,",
+		`{"price":{"amount":1500,"currency":"KWD"}}`:                                  "1500,KWD,,1.500,",
+		`{"price":null}`: ",,,,",
+		`{}`:             ",,,,",
+	} {
+		got, err := newTable(columns, nil, newYork(t)).appendRow(nil, []byte(body))
+		if err != nil || string(got) != want+"\r\n" {
+			t.Errorf("%s: %q, %v, want %q", body, got, err, want)
+		}
+	}
+	tab := newTable(append(columns, contract.Column{Name: "timezone"}), []string{"customer"}, newYork(t))
+	if got := string(tab.appendHeader(nil)); got != "price.amount,price.currency,at,customer.name,price_decimal,at_local,timezone\r\n" {
+		t.Errorf("header %q", got)
+	}
+	got, err := tab.appendRow(nil, []byte(`{"timezone":"Asia/Tokyo","at":"2027-07-03T02:00:00Z","customer":{"name":"Ann"}}`))
+	if err != nil || string(got) != ",,2027-07-03T02:00:00Z,Ann,,2027-07-03 11:00:00,Asia/Tokyo\r\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	for _, wrong := range []string{`{"price":{"amount":1,"currency":"XXXX"}}`, `{"price":{"amount":1.5,"currency":"USD"}}`, `{"at":"yesterday"}`, `{"at":"2027-07-03T02:00:00Z","timezone":"Mars"}`} {
+		if got, err := tab.appendRow(nil, []byte(wrong)); err == nil {
+			t.Errorf("%s: %q", wrong, got)
+		}
 	}
 }
 
@@ -123,7 +173,7 @@ func TestExamplesOfCSV(t *testing.T) {
 		if strings.Contains(e.Request.Path, "expand=customer") {
 			expand = []string{"customer"}
 		}
-		tab := newTable(op.CSV, expand)
+		tab := newTable(op.CSV, expand, newYork(t))
 		want := tab.appendHeader(nil)
 		if len(e.Response.Body.Data) > 0 {
 			if want, err = tab.appendRow(want, e.Response.Body.Data[0]); err != nil {

@@ -2,13 +2,17 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/obs"
@@ -52,7 +56,11 @@ func serveCSV[T, V any](
 		if err := checkCount(ctx, r, op, read); err != nil {
 			return err
 		}
-		return sendAll(ctx, w, newTable(op.CSV, expand), r, size, read, place, shape)
+		zone, err := civil.Location(cmp.Or(caller.FromContext(ctx).Timezone, "UTC"))
+		if err != nil {
+			return err
+		}
+		return sendAll(ctx, w, newTable(op.CSV, expand, zone), r, size, read, place, shape)
 	})
 }
 
@@ -132,7 +140,7 @@ func CSV[V any](c *gin.Context, next func(ctx context.Context) ([]V, error)) err
 	op := httpx.Operation(c)
 	obs.SetRoute(c.Request.Context(), httpx.CSVRoute(op))
 	return Download(c, httpx.CSVType+"; charset=utf-8", func(ctx context.Context, w io.Writer) error {
-		t := newTable(op.CSV, nil)
+		t := newTable(op.CSV, nil, time.UTC)
 		out := t.appendHeader(nil)
 		for {
 			rows, err := next(ctx)
@@ -152,7 +160,7 @@ func CSV[V any](c *gin.Context, next func(ctx context.Context) ([]V, error)) err
 
 // WriteCSV writes the names of the columns, and rows.
 func WriteCSV[V any](w io.Writer, columns []contract.Column, rows []V) error {
-	t := newTable(columns, nil)
+	t := newTable(columns, nil, time.UTC)
 	out, err := appendAll(t.appendHeader(nil), t, rows)
 	if err == nil {
 		_, err = w.Write(out)

@@ -47,7 +47,7 @@ func shapeOf(n int) row { return row{ID: fmt.Sprint(n)} }
 func sendRows(t *testing.T, w io.Writer, tenant ids.Tenant, size int, read func(context.Context, Request) (Rows[int], error), shape func(int) row) {
 	t.Helper()
 	ctx := caller.With(t.Context(), caller.Service("test", tenant, caller.Test))
-	if err := sendAll(ctx, w, newTable([]contract.Column{{Name: "id"}}, nil), Request{}, size, read, placeOf, shape); err != nil {
+	if err := sendAll(ctx, w, newTable([]contract.Column{{Name: "id"}}, nil, time.UTC), Request{}, size, read, placeOf, shape); err != nil {
 		t.Error(err)
 	}
 }
@@ -143,7 +143,7 @@ func TestWaitForASlotEndsWithTheRequest(t *testing.T) {
 
 // A row is rendered in the buffers of its table. The garbage of each row was most of the memory of a download.
 func TestRowsAreRenderedWithoutGarbage(t *testing.T) { //nolint:paralleltest // counts the allocations of the process
-	tab := newTable([]contract.Column{{Name: "id"}, {Name: "price", Properties: []contract.Column{{Name: "amount"}}}, {Name: "notes"}, {Name: "tags"}}, nil)
+	tab := newTable([]contract.Column{{Name: "id"}, {Name: "price", Properties: []contract.Column{{Name: "amount"}}}, {Name: "notes"}, {Name: "tags"}}, nil, time.UTC)
 	body := []byte(`{"id":"a","price":{"amount":5},"notes":"say \"x\"\n` + strings.Repeat("n", 500) + `","tags":["a","b"],"unknown":{"id":1}}`)
 	out := make([]byte, 0, 4096)
 	if n := testing.AllocsPerRun(100, func() {

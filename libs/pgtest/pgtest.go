@@ -84,10 +84,13 @@ func Ctx(t testing.TB, mode caller.Mode) context.Context {
 	return CtxOf(t, ids.New[ids.TenantPrefix](), mode)
 }
 
+// Timezone is the time zone of the callers in tests.
+const Timezone = "America/New_York"
+
 // CtxOf returns a context with a caller of the tenant: New York time, USD.
 func CtxOf(t testing.TB, tenant ids.Tenant, mode caller.Mode) context.Context {
 	return caller.With(t.Context(), caller.Caller{
-		Tenant: tenant, Mode: mode, Timezone: "America/New_York", Currency: "USD", PolicyVersion: 1,
+		Tenant: tenant, Mode: mode, Timezone: Timezone, Currency: "USD", PolicyVersion: 1,
 		Credential: "key_test", Kind: "api_key", RequestID: ids.New[ids.RequestPrefix]().String(),
 	})
 }

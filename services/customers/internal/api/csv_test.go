@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-const csvHeader = "id,object,name,first_name,last_name,email,phone,company,metadata,mode,version,created_at,updated_at,tax_id,billing_address.line1,billing_address.line2,billing_address.city,billing_address.state,billing_address.postal_code,billing_address.country,country,locale,erased_at\r\n"
+const csvHeader = "id,object,name,first_name,last_name,email,phone,company,metadata,mode,version,created_at,updated_at,tax_id,billing_address.line1,billing_address.line2,billing_address.city,billing_address.state,billing_address.postal_code,billing_address.country,country,locale,erased_at,created_at_local,updated_at_local,erased_at_local\r\n"
 
 func (w *world) csv(ctx context.Context, path string) []byte {
 	w.T.Helper()
