@@ -84,6 +84,7 @@ func (rt *Runtime) Fail(err error) {
 // Go registers a background worker. After an error or a panic, the worker is restarted with back-off, indefinitely. It ends when it
 // returns nil. Its context ends when the worker must stop.
 func (rt *Runtime) Go(name string, work func(ctx context.Context) error) {
+	rt.restarts.WithLabelValues(name) // at 0, so that an alert sees the first restart
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	rt.parts = append(rt.parts, part{

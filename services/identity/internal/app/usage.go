@@ -144,8 +144,8 @@ func (l *dayLease) release(ctx context.Context) error {
 	})
 }
 
-// keep renews the lease until ctx ends. It returns when another process has taken the day, or the lease could not be renewed in time.
-func (l *dayLease) keep(ctx context.Context) error {
+// maintain renews the lease until ctx ends. It returns when another process has taken the day, or the lease could not be renewed in time.
+func (l *dayLease) maintain(ctx context.Context) error {
 	every := time.NewTicker(l.m.lease() / usageRenewal)
 	defer every.Stop()
 	for last := time.Now(); ; {
@@ -168,16 +168,16 @@ func (l *dayLease) keep(ctx context.Context) error {
 // recordLeased records a day while it renews its lease. It stops when the lease is lost.
 func (m *Metering) recordLeased(ctx context.Context, l *dayLease) (done bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	var keeper sync.WaitGroup
-	keeper.Go(func() {
-		if err := l.keep(ctx); err != nil {
+	var renewals sync.WaitGroup
+	renewals.Go(func() {
+		if err := l.maintain(ctx); err != nil {
 			cancel(err)
 		}
 	})
 	done, err = m.recordDay(ctx, l)
 	lost := context.Cause(ctx)
 	cancel(nil)
-	keeper.Wait()
+	renewals.Wait()
 	if !done && errors.Is(lost, errUsageLease) {
 		return false, lost
 	}

@@ -90,11 +90,11 @@ func scrape(t *testing.T) (series []map[string]string) {
 	return series
 }
 
-// rules returns the chart's rules as Prometheus reads them.
-func rules(t *testing.T) []byte {
+// rules returns the rules of a template of the chart as Prometheus reads them.
+func rules(t *testing.T, template string) []byte {
 	t.Helper()
 	out, err := exec.Command(os.Getenv("HELM"), "template", "holdfast", chart, "--namespace", "holdfast", "--kube-version", "1.30.0",
-		"--set", "prometheusRule.enabled=true", "--show-only", "templates/slo.yaml").Output()
+		"--set", "prometheusRule.enabled=true", "--show-only", "templates/"+template).Output()
 	if err != nil {
 		t.Fatalf("helm: %v", err)
 	}
@@ -109,21 +109,44 @@ func rules(t *testing.T) []byte {
 	return text
 }
 
-// TestDashboards checks that each query of each dashboard returns data from what the processes expose. promtool evaluates it, so that
-// the test needs no Prometheus, in a cluster neither.
-func TestDashboards(t *testing.T) {
+// needTools fails without the programs that make test builds.
+func needTools(t *testing.T) {
+	t.Helper()
 	if os.Getenv("PROMTOOL") == "" || os.Getenv("HELM") == "" {
 		t.Fatal("PROMTOOL and HELM are not set: run `make test`, which builds the tools")
 	}
+}
+
+// useEachService sends a request to each service, so that each has metrics of requests, and waits until each consumer has metrics.
+func useEachService(t *testing.T) {
+	t.Helper()
 	c := shared.as(t, "DEMO_TEST_KEY")
-	for _, list := range []string{"/bookings", "/customers", "/payment-intents", "/webhook-endpoints", "/request-logs", "/me"} { // each service gets a request
+	for _, list := range []string{"/bookings", "/customers", "/payment-intents", "/webhook-endpoints", "/request-logs", "/me"} {
 		c.do(t, "GET", list, "", "")
 	}
-	if res, err := httpClient.Get(shared.env["AUTH_URL"] + "/admin"); err != nil {
+	res, err := httpClient.Get(shared.env["AUTH_URL"] + "/admin")
+	if err != nil {
 		t.Fatal(err)
-	} else {
-		_ = res.Body.Close()
 	}
+	_ = res.Body.Close()
+	await(t, "each consumer has metrics", func() bool {
+		handled := false
+		for _, s := range proto.Services() {
+			text := strings.Join(shared.metrics(t, s.Name), "\n")
+			handled = handled || strings.Contains(text, "\nkafka_consumer_messages_total{")
+			if len(s.Reads) > 0 && !strings.Contains(text, "\nkafka_consumer_lag{") {
+				return false
+			}
+		}
+		return handled
+	})
+}
+
+// TestDashboards checks that each query of each dashboard returns data from what the processes expose. promtool evaluates it, so that
+// the test needs no Prometheus, in a cluster neither.
+func TestDashboards(t *testing.T) {
+	needTools(t)
+	useEachService(t)
 	paths, err := filepath.Glob(chart + "/files/dashboards/*.json")
 	if err != nil || len(paths) < 6 {
 		t.Fatalf("%d dashboards, %v", len(paths), err)
@@ -158,7 +181,7 @@ func TestDashboards(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for name, text := range map[string][]byte{"rules.yaml": rules(t), "tests.yaml": tests} {
+	for name, text := range map[string][]byte{"rules.yaml": rules(t, "slo.yaml"), "tests.yaml": tests} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}

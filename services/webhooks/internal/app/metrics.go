@@ -9,6 +9,13 @@ import (
 	"holdfast.dev/services/webhooks/internal/store"
 )
 
+// The results of an attempt.
+const (
+	attemptOK         = "ok"
+	attemptRefused    = "refused"
+	attemptUnanswered = "unanswered"
+)
+
 // Metrics are the metrics of deliveries.
 type Metrics struct {
 	attempts *prometheus.CounterVec
@@ -40,6 +47,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "webhook_unsigned_total", Help: "Deliveries that are waiting because the service has no encryption key for the endpoint's secrets.",
 		}),
 	}
+	for _, result := range []string{attemptOK, attemptRefused, attemptUnanswered} {
+		m.attempts.WithLabelValues(result) // at 0, so that an alert sees the first attempt
+	}
 	if reg != nil {
 		reg.MustRegister(m.attempts, m.latency, m.took, m.claims, m.unsigned)
 	}
@@ -55,12 +65,12 @@ func (m *Metrics) first(c store.Claim, now time.Time) {
 
 // count counts an attempt by its result.
 func (m *Metrics) count(a domain.Response) {
-	result := "refused"
+	result := attemptRefused
 	switch {
 	case a.OK():
-		result = "ok"
+		result = attemptOK
 	case a.Status == 0:
-		result = "unanswered"
+		result = attemptUnanswered
 	}
 	m.attempts.WithLabelValues(result).Inc()
 	m.took.Observe(a.Took.Seconds())
