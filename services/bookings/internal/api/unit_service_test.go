@@ -80,6 +80,12 @@ func TestServiceOfTheUnit(t *testing.T) {
 	if day := w.book(ctx, `"event_date":"2030-06-01","unit_id":%q`, s.one); day.service() != "" {
 		t.Errorf("a whole day has the service %s", day.service())
 	}
+	for day, origin := range map[int]string{2: ofQuote(100, 50), 3: ofLead()} {
+		b := w.link(ctx, origin, fmt.Sprintf(`"event_date":"2030-06-%02d","event_start_time":"10:00","unit_id":%q`, day, s.one)).is(200).booking()
+		if b.service() != s.tour || b.minutes() != 60 {
+			t.Errorf("%s: service %q, %d minutes", origin, b.service(), b.minutes())
+		}
+	}
 	// The buffer of the service applies: the booking from 02:00 to 03:00 takes the unit until 03:15.
 	w.post(ctx, fmt.Sprintf(`{"event_date":"2030-05-01","event_start_time":"03:10","event_end_time":"03:40","unit_id":%q}`, s.one)).is(409, "slot_unavailable")
 }
