@@ -664,6 +664,87 @@ type UsageList struct {
 	RecordedThrough nullable.Nullable[string] `json:"recorded_through"`
 }
 
+// UsageMonth The usage of a tenant in one mode in a month, in UTC: the sums of its recorded days.
+type UsageMonth struct {
+	// Object Always `usage_month`.
+	Object string `json:"object"`
+
+	// TenantID ID of the tenant, `tn_…`.
+	TenantID string `json:"tenant_id"`
+
+	// Month The month, `YYYY-MM`, in UTC.
+	Month string `json:"month"`
+
+	// Mode Live data or test data.
+	Mode Mode `json:"mode"`
+
+	// Days Number of recorded days of the tenant in the month.
+	Days int `json:"days"`
+
+	// Complete Whether all days of the month are recorded. The row does not change then.
+	Complete bool `json:"complete"`
+
+	// RequestsRead Requests that read, with any status except 401, 403 and 429.
+	RequestsRead int64 `json:"requests_read"`
+
+	// RequestsWrite Requests that write, also repeated ones with a stored response.
+	RequestsWrite int64 `json:"requests_write"`
+
+	// RequestsExport Lists as CSV.
+	RequestsExport int64 `json:"requests_export"`
+
+	// RequestsStream Event streams that were opened.
+	RequestsStream int64 `json:"requests_stream"`
+
+	// RequestsRejected Requests with the status 401, 403 or 429.
+	RequestsRejected int64 `json:"requests_rejected"`
+
+	// RequestsUnauthenticated Requests of `requests_rejected` with the status 401.
+	RequestsUnauthenticated int64 `json:"requests_unauthenticated"`
+
+	// Bookings Bookings that were created.
+	Bookings int64 `json:"bookings"`
+
+	// Events Events that the event log recorded.
+	Events int64 `json:"events"`
+
+	// Deliveries Deliveries that were created, also those of resent events. Retries do not count.
+	Deliveries int64 `json:"deliveries"`
+
+	// StoredRows Rows that all services store for the tenant, on the last recorded day of the month. Null if they are null on this day.
+	StoredRows nullable.Nullable[int64] `json:"stored_rows"`
+
+	// StoredBytes Size of these rows, without indexes. Null if `stored_rows` is.
+	StoredBytes nullable.Nullable[int64] `json:"stored_bytes"`
+
+	// Payments Movements of money at payment gateways, by currency. Empty if there were none.
+	Payments []PaymentVolume `json:"payments"`
+
+	// MeasuredAt When the last recorded day was measured.
+	MeasuredAt time.Time `json:"measured_at"`
+}
+
+// UsageMonthList The monthly usage of a tenant.
+type UsageMonthList struct {
+	// Data The months.
+	Data []UsageMonth `json:"data"`
+
+	// RecordedThrough The last recorded day, or null if there is none.
+	RecordedThrough nullable.Nullable[string] `json:"recorded_through"`
+}
+
+// UsageMonthPage A page of the usage of a month.
+type UsageMonthPage struct {
+	// Data The usage.
+	Data []UsageMonth `json:"data"`
+
+	// HasMore Whether there is another page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Cursor of the next page, or null if there is none.
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
 // UsagePage A page of the usage of a day.
 type UsagePage struct {
 	// Data The usage.

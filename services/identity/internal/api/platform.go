@@ -69,9 +69,11 @@ func (a *PlatformAPI) Mount(e *gin.Engine) error {
 		"verifyApp":   {Handle: a.verifyApp(true), Exists: a.appExists},
 		"unverifyApp": {Handle: a.verifyApp(false), Exists: a.appExists},
 
-		"listUsage":          {Handle: a.listUsage},
-		"listTenantUsage":    {Handle: a.listTenantUsage, Exists: a.usedByTenant},
-		"listBackgroundWork": {Handle: a.listBackgroundWork, Exists: a.tenantExists},
+		"listUsage":             {Handle: a.listUsage},
+		"listTenantUsage":       {Handle: a.listTenantUsage, Exists: a.usedByTenant},
+		"listUsageMonths":       {Handle: a.listUsageMonths},
+		"listTenantUsageMonths": {Handle: a.listTenantUsageMonths, Exists: a.usedByTenant},
+		"listBackgroundWork":    {Handle: a.listBackgroundWork, Exists: a.tenantExists},
 	})
 }
 
