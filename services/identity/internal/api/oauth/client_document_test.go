@@ -122,8 +122,8 @@ func (s *site) document(path string, changes ...any) []byte {
 	return raw
 }
 
-// asked returns how often the site was asked since the last call.
-func (s *site) asked() int64 { return s.count.Swap(0) }
+// requested returns how often the site was requested since the last call.
+func (s *site) requested() int64 { return s.count.Swap(0) }
 
 func (w *world) clientRequest(client string, pairs ...string) url.Values {
 	return w.request(append([]string{"client_id", client, "redirect_uri", documentRedirect}, pairs...)...)
@@ -151,7 +151,7 @@ func TestClientDocument(t *testing.T) {
 	b := w.browser()
 	signIn := b.follow(b.get("/oauth/authorize?" + w.clientRequest(client).Encode()))
 	host := strings.TrimPrefix(s.base, "https://")
-	if !strings.Contains(signIn.body, "to continue to "+host) || !strings.Contains(signIn.body, "nobody has verified its name") || strings.Contains(signIn.body, "Claude") || s.asked() != 0 {
+	if !strings.Contains(signIn.body, "to continue to "+host) || !strings.Contains(signIn.body, "nobody has verified its name") || strings.Contains(signIn.body, "Claude") || s.requested() != 0 {
 		t.Fatalf("%d %s", signIn.StatusCode, signIn.body)
 	}
 	p := b.follow(b.submit(signIn, "email", w.operator.Email, "password", password))
@@ -187,7 +187,7 @@ func TestClientDocument(t *testing.T) {
 	kim := w.browser()
 	code = w.sent(kim.submit(kim.signIn(w.clientRequest(client), "kim@example.com"), "tenant", second.ID.String(), "mode", "live", "decision", "allow")).Get("code")
 	w.exchange(code, "client_id", client).is(t, 200, "")
-	if got := w.rows(`select name from oauth_apps where tenant_id is null`); !slices.Equal(got, []string{"Claude"}) || s.asked() != 1 {
+	if got := w.rows(`select name from oauth_apps where tenant_id is null`); !slices.Equal(got, []string{"Claude"}) || s.requested() != 1 {
 		t.Errorf("apps %v", got)
 	}
 	if grants, err := w.app.Grants(t.Context(), second.ID, nil); err != nil || len(grants) != 1 || grants[0].AppName != "Claude" {
@@ -315,9 +315,9 @@ func TestRefusedDocuments(t *testing.T) {
 			_ = z.Close()
 		}
 	})
-	s.asked()
+	s.requested()
 	serving("redirects", func(string) http.HandlerFunc { return http.RedirectHandler(valid, http.StatusFound).ServeHTTP })
-	if got := s.asked(); got != 2 {
+	if got := s.requested(); got != 2 {
 		t.Errorf("%d requests: a redirect was followed", got)
 	}
 	if got := w.rows(`select count(*)::text from oauth_apps where tenant_id is null`); got[0] != "0" {
@@ -349,7 +349,7 @@ func TestRefusedClientURLs(t *testing.T) {
 			t.Errorf("%s, pushed: %d", client, status)
 		}
 	}
-	if got := s.asked(); got != 0 {
+	if got := s.requested(); got != 0 {
 		t.Errorf("%d requests", got)
 	}
 }
@@ -440,13 +440,13 @@ func TestDocumentsAreFetchedAgain(t *testing.T) {
 	open := func() *page { return b.get("/oauth/authorize?" + w.clientRequest(client).Encode()) }
 	cached("no-store", "scope", "read:bookings", "client_name", "Renamed", "redirect_uris", []string{"http://localhost/callback"})
 	w.pass(9 * time.Minute)
-	if p := open(); p.StatusCode != 200 || s.asked() != 1 {
+	if p := open(); p.StatusCode != 200 || s.requested() != 1 {
 		t.Errorf("while it is fresh: %d", p.StatusCode)
 	}
 	w.pass(2 * time.Minute)
 	gateways := &published{Publisher: w.app.Redis}
 	w.app.Redis = gateways
-	if p := open(); p.StatusCode != 400 || !strings.Contains(p.body, "redirect_uri is not one of those") || s.asked() != 1 {
+	if p := open(); p.StatusCode != 400 || !strings.Contains(p.body, "redirect_uri is not one of those") || s.requested() != 1 {
 		t.Errorf("after the redirect URI was removed: %d", p.StatusCode)
 	}
 	if got := gateways.grants.Load(); got != 1 {
@@ -459,7 +459,7 @@ func TestDocumentsAreFetchedAgain(t *testing.T) {
 		t.Errorf("%+v, %v", grants, err)
 	}
 	w.pass(domain.MinDocumentLifetime - time.Minute)
-	if open(); s.asked() != 0 {
+	if open(); s.requested() != 0 {
 		t.Error("a document that must not be stored is fetched each time")
 	}
 	cached("max-age=60", "client_id", "https://assistant.example/other")
@@ -516,13 +516,13 @@ func TestDeletedClients(t *testing.T) {
 		t.Error("a token of a deleted client works")
 	}
 	w.refresh(granted.Refresh, "client_id", client).is(t, 401, "invalid_client")
-	s.asked()
-	if p := b.get("/oauth/authorize?" + w.clientRequest(client).Encode()); p.StatusCode != 400 || !strings.Contains(p.body, "client_id is missing or unknown") || s.asked() != 0 {
+	s.requested()
+	if p := b.get("/oauth/authorize?" + w.clientRequest(client).Encode()); p.StatusCode != 400 || !strings.Contains(p.body, "client_id is missing or unknown") || s.requested() != 0 {
 		t.Errorf("%d %s", p.StatusCode, p.body)
 	}
 	w.pass(400 * 24 * time.Hour) // its grants are deleted
 	w.sweep()
-	if status, body := w.pushFrom("198.51.100.1", w.clientRequest(client)); status != 401 || s.asked() != 0 {
+	if status, body := w.pushFrom("198.51.100.1", w.clientRequest(client)); status != 401 || s.requested() != 0 {
 		t.Errorf("%d %s", status, body)
 	}
 	if err := w.app.AllowClient(t.Context(), client); err != nil {

@@ -29,11 +29,11 @@ func TestDocumentFailuresAreRemembered(t *testing.T) {
 		t.Error("there is no document")
 	}
 	s.publishes("/client.json")
-	if got := try(); got != 400 || s.asked() != 1 {
+	if got := try(); got != 400 || s.requested() != 1 {
 		t.Errorf("at once: %d", got)
 	}
 	w.pass(domain.FailureMemory)
-	if got := try(); got != 200 || s.asked() != 1 {
+	if got := try(); got != 200 || s.requested() != 1 {
 		t.Errorf("later: %d", got)
 	}
 }
@@ -50,7 +50,7 @@ func TestDocumentLimits(t *testing.T) {
 	dana.allow(w.clientRequest(stored), w.operator.Email)
 	kim.signIn(w.clientRequest(stored), "kim@example.com")
 	w.pass(time.Minute)
-	s.asked()
+	s.requested()
 	n := 0
 	next := func() url.Values {
 		n++
@@ -74,7 +74,7 @@ func TestDocumentLimits(t *testing.T) {
 	if got := pushes("198.51.100.1"); got != 503 {
 		t.Errorf("one more of the network: %d", got)
 	}
-	if got := s.asked(); got != 2*domain.DocumentsPerMinute {
+	if got := s.requested(); got != 2*domain.DocumentsPerMinute {
 		t.Errorf("%d requests", got)
 	}
 	if opens(kim, next()) != 200 || pushes("198.51.100.2") != 201 || opens(dana, w.clientRequest(stored)) != 200 {
@@ -113,12 +113,12 @@ func TestParallelFetchesOfADocument(t *testing.T) {
 			t.Errorf("%d", got)
 		}
 	}
-	if got := s.asked(); got != 1 {
+	if got := s.requested(); got != 1 {
 		t.Errorf("%d requests", got)
 	}
 }
 
-// TestPlacesOfDocuments checks that a source has a limited number of apps that nobody has used, and that others keep theirs.
+// TestPlacesOfDocuments checks that a source has a limited number of apps that nobody has used, and that other sources keep their apps.
 func TestPlacesOfDocuments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
