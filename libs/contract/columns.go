@@ -29,9 +29,10 @@ type Form string
 const (
 	Decimal Form = "_decimal" // the amount of a Money, such as 12.50
 	Local   Form = "_local"   // a date and time in the local time zone, such as 2027-07-03 09:00:00
+	Name    Form = "_name"    // the name of the resource whose id is in the property with the suffix _id
 )
 
-// forms contains all forms of derived columns.
+// forms contains the forms that follow from the property alone.
 var forms = []Form{Decimal, Local}
 
 // columns reads the columns of a list that supports text/csv.
@@ -99,6 +100,10 @@ func column(columns []Column, name string) (Column, bool) {
 
 // derive returns the column with the name of a property and the suffix of a form.
 func derive(columns []Column, name string) (Column, bool) {
+	if base, found := strings.CutSuffix(name, string(Name)); found {
+		of, ok := column(columns, base+"_id")
+		return Column{Name: name, Of: of.Name, Form: Name}, ok && of.Properties == nil
+	}
 	for _, form := range forms {
 		base, found := strings.CutSuffix(name, string(form))
 		if !found {

@@ -40,23 +40,32 @@ func TestColumnsAreWhereTheContractListsThem(t *testing.T) {
 	}
 }
 
+func yamlList(t *testing.T, text string) *yaml.Node {
+	t.Helper()
+	var list yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &list); err != nil {
+		t.Fatal(err)
+	}
+	return list.Content[0]
+}
+
 // A derived column has the name of a property that has its form, and a suffix.
 func TestDerivedColumnsOfTheContract(t *testing.T) {
 	t.Parallel()
 	price := Column{Name: "price", Properties: []Column{{Name: "amount"}, {Name: "currency"}}}
 	columns := []Column{price, {Name: "at"}, {Name: "customer", Expand: true}}
+	if got, err := arrange([]Column{{Name: "unit_id"}}, yamlList(t, "[unit_id, unit_name]")); err != nil || got[1].Of != "unit_id" || got[1].Form != Name {
+		t.Errorf("%+v, %v", got, err)
+	}
 	for order, want := range map[string]string{
 		"[price, at, customer, price_decimal, at_local]": "",
 		"[price, at, customer, at_decimal]":              "x-columns: at_decimal is not a property, and cannot be derived from one",
 		"[price, at, customer, price_local]":             "x-columns: price_local is not a property, and cannot be derived from one",
 		"[price, at, customer, customer_local]":          "x-columns: customer_local is not a property, and cannot be derived from one",
+		"[price, at, customer, price_name]":              "x-columns: price_name is not a property, and cannot be derived from one",
 		"[price, at, customer, on_local]":                "x-columns: on_local is not a property, and cannot be derived from one",
 	} {
-		var names yaml.Node
-		if err := yaml.Unmarshal([]byte(order), &names); err != nil {
-			t.Fatal(err)
-		}
-		got, err := arrange(columns, names.Content[0])
+		got, err := arrange(columns, yamlList(t, order))
 		if want != "" {
 			if err == nil || err.Error() != want {
 				t.Errorf("%s: %v", order, err)
@@ -87,7 +96,7 @@ func TestColumnsOfBookingsStay(t *testing.T) {
 	if at := slices.Index(got, middle[0]); at < 0 || !slices.Equal(got[at:at+len(middle)], middle) {
 		t.Errorf("the columns around the first derived one are %v", got)
 	}
-	if last := got[len(got)-2:]; !slices.Equal(last, strings.Fields("cancelled_at_local completed_at_local")) {
+	if last := got[len(got)-2:]; !slices.Equal(last, strings.Fields("customer_name unit_name")) {
 		t.Errorf("the last columns are %v", last)
 	}
 }

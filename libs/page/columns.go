@@ -39,7 +39,7 @@ func newTable(columns []contract.Column, expand []string, zone *time.Location) *
 	t.row = t.add("", columns, expand)
 	t.cells = make([][]byte, len(t.names))
 	for _, c := range columns {
-		if c.Of != "" {
+		if c.Of != "" && c.Form != contract.Name { // the body of the row contains names
 			t.derived = append(t.derived, t.row.derive(c))
 		}
 	}

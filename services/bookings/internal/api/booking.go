@@ -79,30 +79,71 @@ func (a *API) listBookings(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return page.ServeShown(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[page.Shown[api.Booking]], error) {
+	names := httpx.PrefersCSV(c)
+	return page.ServeShown(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[page.Shown[listedBooking]], error) {
 		if none {
-			return page.Rows[page.Shown[api.Booking]]{}, nil
+			return page.Rows[page.Shown[listedBooking]]{}, nil
 		}
-		return a.shownBookings(ctx, db, r, filter, expand)
+		return a.shownBookings(ctx, db, r, filter, expand, names)
 	})
 }
 
-// shownBookings reads one page and returns each booking in its current state.
-func (a *API) shownBookings(ctx context.Context, db pg.Q, r page.Request, f store.BookingFilter, expand bool) (page.Rows[page.Shown[api.Booking]], error) {
+// listedBooking is a booking in a list. Only CSV has its names.
+type listedBooking struct {
+	api.Booking
+
+	CustomerName string `json:"customer_name,omitzero"`
+	UnitName     string `json:"unit_name,omitzero"`
+}
+
+// shownBookings reads one page and returns each booking in its current state, with names if names is true.
+func (a *API) shownBookings(
+	ctx context.Context, db pg.Q, r page.Request, f store.BookingFilter, expand, names bool,
+) (page.Rows[page.Shown[listedBooking]], error) {
 	rows, err := store.Bookings(ctx, db, f, r)
 	if err != nil {
-		return page.Rows[page.Shown[api.Booking]]{}, err
+		return page.Rows[page.Shown[listedBooking]]{}, err
 	}
 	for i, b := range rows.Items {
 		rows.Items[i] = b.At(f.Now)
 	}
 	bodies, err := a.bodies(ctx, rows.Items, expand)
 	if err != nil {
-		return page.Rows[page.Shown[api.Booking]]{}, err
+		return page.Rows[page.Shown[listedBooking]]{}, err
 	}
-	return page.Show(rows, bodies, func(b domain.Booking) page.Place {
+	listed := make([]listedBooking, len(bodies))
+	for i, b := range bodies {
+		listed[i].Booking = b
+	}
+	if names {
+		if err := a.addNames(ctx, db, rows.Items, listed); err != nil {
+			return page.Rows[page.Shown[listedBooking]]{}, err
+		}
+	}
+	return page.Show(rows, listed, func(b domain.Booking) page.Place {
 		return page.Place{ID: b.ID.UUID(), Created: b.CreatedAt, Updated: b.UpdatedAt, By: b.Begins}
 	}), nil
+}
+
+// addNames sets the names of the customers and units of bookings, if the credential may read them. It reads them in one query. The names
+// of customers are those of the local copy, which omits erased customers.
+func (a *API) addNames(ctx context.Context, db pg.Q, list []domain.Booking, listed []listedBooking) error {
+	var customers []domain.CustomerID
+	var units []domain.UnitID
+	who := caller.FromContext(ctx)
+	for _, b := range list[:len(listed)] {
+		if who.Has("read:customers") && !b.CustomerID.IsZero() {
+			customers = append(customers, b.CustomerID)
+		}
+		if who.Has("read:units") && !b.UnitID.IsZero() {
+			units = append(units, b.UnitID)
+		}
+	}
+	names, err := store.Names(ctx, db, customers, units)
+	for i := range listed {
+		listed[i].CustomerName, listed[i].UnitName = names[list[i].CustomerID.UUID()], names[list[i].UnitID.UUID()]
+	}
+	return err
 }
 
 func (a *API) now(ctx context.Context) time.Time { return caller.FromContext(ctx).Now(a.Now()) }

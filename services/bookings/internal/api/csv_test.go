@@ -1,6 +1,9 @@
 package api_test
 
 import (
+	"bytes"
+	"context"
+	"encoding/csv"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -56,5 +59,48 @@ func TestExpandedCSV(t *testing.T) {
 	header, _, _ := strings.Cut(text, "\r\n")
 	if strings.Count(text, "\r\n") != 251 || !slices.Contains(strings.Split(header, ","), "customer.email") {
 		t.Errorf("%.2000s", text)
+	}
+}
+
+// The CSV of bookings has the names of customers and units, if the credential may read these. JSON has none, and neither has another
+// tenant's or an erased customer.
+func TestNamesInCSV(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := pgtest.Ctx(t, caller.Test)
+	s := w.shop(ctx)
+	b := w.book(ctx, `"event_date":"2030-05-10","unit_id":%q,"customer_id":%q`, s.ada, w.customer(ctx))
+	w.book(ctx, `"event_date":"2030-05-11"`)
+	names := func(ctx context.Context, id string, scopes ...string) string {
+		t.Helper()
+		reads := in(ctx, func(c *caller.Caller) { c.Scopes = scopes })
+		records, err := csv.NewReader(bytes.NewReader(w.do(reads, "GET", "/bookings", "", "Accept: text/csv").is(200).Body)).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records[1:] {
+			if r[0] == id {
+				return r[slices.Index(records[0], "customer_name")] + "|" + r[slices.Index(records[0], "unit_name")]
+			}
+		}
+		t.Fatalf("%s is not in %v", id, records)
+		return ""
+	}
+	unit := w.do(ctx, "GET", "/units/"+s.ada.String(), "").is(200)
+	want := decode[struct{ Name string }](unit).Name
+	for scopes, want := range map[string]string{
+		"read:bookings": "|", "read:customers": "Ann Smith|", "read:units": "|" + want, "read:customers read:units": "Ann Smith|" + want,
+	} {
+		if got := names(ctx, b.ID, strings.Fields(scopes)...); got != want {
+			t.Errorf("with %s: %q, want %q", scopes, got, want)
+		}
+	}
+	all := in(ctx, func(c *caller.Caller) { c.Scopes = []string{"read:customers", "read:units"} })
+	if body := string(w.do(all, "GET", "/bookings", "").is(200).Body); strings.Contains(body, "customer_name") || strings.Contains(body, "unit_name") {
+		t.Errorf("JSON has names: %s", body)
+	}
+	w.Exec(`update customers set erased = true, version = version + 1`)
+	if got := names(ctx, b.ID, "read:customers"); got != "|" {
+		t.Errorf("after the erasure: %q", got)
 	}
 }

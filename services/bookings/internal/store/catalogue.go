@@ -167,3 +167,24 @@ func known[P ids.Prefix](ctx context.Context, q pg.Q, sql string, list []ids.ID[
 	}
 	return pg.Many(ctx, q, pgx.RowTo[ids.ID[P]], sql, pg.Args{"ids": list})
 }
+
+// Names returns the names of those customers and units that the caller has, by id. An erased customer has none.
+func Names(ctx context.Context, q pg.Q, customers []domain.CustomerID, units []domain.UnitID) (map[[16]byte]string, error) {
+	if len(customers)+len(units) == 0 {
+		return nil, nil
+	}
+	type row struct {
+		ID   [16]byte
+		Name string
+	}
+	rows, err := pg.Many(ctx, q, pgx.RowToStructByName[row], `
+		select c.id, c.name from customers c where c.tenant_id = @tenant and c.livemode = @live and c.id = any(@customers::uuid[]) and not c.erased
+		union all
+		select u.id, u.name from units u where u.tenant_id = @tenant and u.livemode = @live and u.id = any(@units::uuid[])`,
+		pg.Args{"customers": customers, "units": units})
+	names := make(map[[16]byte]string, len(rows))
+	for _, r := range rows {
+		names[r.ID] = r.Name
+	}
+	return names, err
+}
