@@ -272,3 +272,21 @@ type PriceQuery struct {
 	// GuestCount Number of guests that a price per guest is for. Not present: 1.
 	GuestCount *int `json:"guest_count,omitempty"`
 }
+
+// UnitList The body of POST /internal/v1/units/names.
+type UnitList struct {
+	// UnitIDs un_….
+	UnitIDs []string `json:"unit_ids"`
+}
+
+// UnitName The name of a unit.
+type UnitName struct {
+	// ID un_….
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// UnitNames The response of POST /internal/v1/units/names.
+type UnitNames struct {
+	Data []UnitName `json:"data"`
+}

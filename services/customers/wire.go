@@ -78,6 +78,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		Invoices:    invoices,
 		CreditNotes: notes,
 		Tenants:     tenants,
+		Units:       bookings,
 		Exports: &app.Exports{
 			DB: p.DB, Invoices: invoices, Bookings: &peers.OfCustomer{Client: to["bookings"], Path: "/internal/v1/bookings"},
 			Payments: &peers.OfCustomer{Client: to["payments"], Path: "/internal/v1/payment-intents"},

@@ -28,6 +28,7 @@ func (a *API) mountInternal(e *gin.Engine) error {
 		"lookupBooking":          {Handle: a.lookupBooking},
 		"settleBooking":          {Handle: a.settleBooking},
 		"lookupCatalogue":        {Handle: a.lookupCatalogue},
+		"listUnitNames":          {Handle: a.listUnitNames},
 		"priceLinkedBooking":     {Handle: a.priceBooking},
 
 		"listCalendar":      {Handle: a.listCalendar},
@@ -131,6 +132,31 @@ func (a *API) settleBooking(c *gin.Context) error {
 
 func showBooking(c *gin.Context, b domain.Booking) error {
 	return httpx.Resource(c, b.Version, view.Booking(b, httpx.Mode(c.Request.Context())))
+}
+
+func (a *API) listUnitNames(c *gin.Context) error {
+	ctx := c.Request.Context()
+	body, err := httpx.Body[internalapi.UnitList](c)
+	if err != nil {
+		return err
+	}
+	units := make([]domain.UnitID, 0, len(body.UnitIDs))
+	for _, text := range body.UnitIDs {
+		if id, err := ids.Parse[domain.UnitPrefix](text); err == nil {
+			units = append(units, id)
+		}
+	}
+	names, err := store.Names(ctx, a.DB.Read(ctx), nil, units)
+	if err != nil {
+		return err
+	}
+	out := internalapi.UnitNames{Data: []internalapi.UnitName{}}
+	for _, id := range units {
+		if name, ok := names[id.UUID()]; ok {
+			out.Data = append(out.Data, internalapi.UnitName{ID: id.String(), Name: name})
+		}
+	}
+	return rest.Object(c, out)
 }
 
 // lookupCatalogue determines the kind by the prefix of the id. An id with an unknown prefix counts as an unknown service.

@@ -397,6 +397,27 @@ func TestLinksStayApart(t *testing.T) {
 	}
 }
 
+// TestUnitNames checks that the names are those of the caller's tenant and mode, and that ids without a unit are left out.
+func TestUnitNames(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	s := w.shop(ctx)
+	body := fmt.Sprintf(`{"unit_ids":[%q,%q,%q,"un_x"]}`, s.docked, id[domain.UnitPrefix](), s.ada)
+	name := func(id domain.UnitID) string {
+		return decode[struct{ Name string }](w.do(ctx, "GET", "/units/"+id.String(), "").is(200)).Name
+	}
+	want := fmt.Sprintf(`{"data":[{"id":%q,"name":%q},{"id":%q,"name":%q}]}`, s.docked, name(s.docked), s.ada, name(s.ada))
+	if got := string(w.from(ctx, "customers", "POST", "/units/names", body).is(200).Body); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	for _, who := range []context.Context{pg.OtherMode(ctx), pgtest.Ctx(t, caller.Test)} {
+		if got := string(w.from(who, "customers", "POST", "/units/names", body).is(200).Body); got != `{"data":[]}` {
+			t.Errorf("another caller: %s", got)
+		}
+	}
+	w.from(ctx, "customers", "POST", "/units/names", `{"unit_ids":["`+strings.Repeat(`un_x","`, 500)+`un_x"]}`).is(422, "invalid_request", "unit_ids")
+}
+
 func TestOnlyCustomersCallsWithin(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -406,6 +427,7 @@ func TestOnlyCustomersCallsWithin(t *testing.T) {
 		{"POST", "/bookings", linkBody(ofLead(), `"event_date":"2030-05-01"`, time.Now().Add(time.Minute))},
 		{"GET", "/bookings/" + b.ID, ""},
 		{"GET", "/catalogue/" + s.ada.String(), ""},
+		{"POST", "/units/names", fmt.Sprintf(`{"unit_ids":[%q]}`, s.ada)},
 		{"POST", "/prices", fmt.Sprintf(`{"package_id":%q,"event_date":"2030-05-01"}`, s.flat)},
 	} {
 		w.from(ctx, "customers", r.method, r.path, r.body).is(200)

@@ -32,7 +32,9 @@ func Refs(ctx context.Context, tx pg.Tx, l domain.Links, now time.Time) (refs Li
 		(select p.service_id from packages p where p.tenant_id = @tenant and p.livemode = @live and p.id = @package),
 		(select (array_agg(a.id))[1] from unit_services us join services a on a.tenant_id = us.tenant_id and a.livemode = us.livemode and a.id = us.service_id
 			where @implied::bool and us.tenant_id = @tenant and us.livemode = @live and us.unit_id = @unit and a.active having count(*) = 1))`, args)
-	b.Queue(`select `+customerColumns+` from customers c where c.tenant_id = @tenant and c.livemode = @live and c.id = @customer`, args)
+	if !l.Customer.IsZero() { // for a null, PostgreSQL 18 would plan the statement again each time
+		b.Queue(`select `+customerColumns+` from customers c where c.tenant_id = @tenant and c.livemode = @live and c.id = @customer`, args)
+	}
 	b.Queue(`select `+ruleColumns+` from holiday_rules r where r.tenant_id = @tenant and r.livemode = @live and r.active and @package::uuid is not null`, args)
 	// Without @now, so that PostgreSQL does not plan the statement again for each value.
 	b.Queue(`select clock_timestamp(), (select b.hold_expires_at from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.unit_id = @unit
@@ -48,8 +50,10 @@ func Refs(ctx context.Context, tx pg.Tx, l domain.Links, now time.Time) (refs Li
 	if refs.Service, err = pg.NextOne(res, pgx.RowToStructByName[domain.Service]); err != nil {
 		return Linked{}, fmt.Errorf("service: %w", err)
 	}
-	if refs.Customer, err = pg.NextOne(res, pgx.RowToStructByName[domain.Customer]); err != nil {
-		return Linked{}, fmt.Errorf("customer: %w", err)
+	if !l.Customer.IsZero() {
+		if refs.Customer, err = pg.NextOne(res, pgx.RowToStructByName[domain.Customer]); err != nil {
+			return Linked{}, fmt.Errorf("customer: %w", err)
+		}
 	}
 	if refs.Rules, err = pg.Next(res, pgx.RowToStructByName[domain.HolidayRule]); err != nil {
 		return Linked{}, fmt.Errorf("holiday rules: %w", err)

@@ -27,6 +27,7 @@ type API struct {
 	Invoices    *app.Invoices
 	CreditNotes *app.CreditNotes
 	Tenants     app.TenantService
+	Units       UnitNamer
 	Exports     *app.Exports
 	Pages       *page.Codec
 	Server      *httpx.Server

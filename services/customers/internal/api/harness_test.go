@@ -116,6 +116,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		Invoices:    invoices,
 		CreditNotes: w.notes,
 		Tenants:     w.tenants,
+		Units:       w.bookings,
 		Exports:     &app.Exports{DB: db, Invoices: invoices, Bookings: w.exports.bookings, Payments: w.exports.payments, Refunds: w.exports.refunds, Events: w.exports.events},
 		Pages:       w.Pages(),
 		Server:      server,

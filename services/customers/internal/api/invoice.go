@@ -103,30 +103,35 @@ func (a *API) listInvoices(c *gin.Context) error {
 		return err
 	}
 	filter, none := invoiceFilter(q, at)
-	return page.ServeShown(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[page.Shown[api.Invoice]], error) {
+	return page.ServeShown(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[page.Shown[listedInvoice]], error) {
 		if none {
-			return page.Rows[page.Shown[api.Invoice]]{}, nil
+			return page.Rows[page.Shown[listedInvoice]]{}, nil
 		}
-		return a.shownInvoices(ctx, db, r, filter, at, expand)
+		return a.shownInvoices(ctx, db, r, filter, at, listing{expand, httpx.PrefersCSV(c)})
 	})
 }
 
 // shownInvoices reads one page, each invoice as it is now.
 func (a *API) shownInvoices(
-	ctx context.Context, db pg.Q, r page.Request, f store.InvoiceFilter, at domain.Place, expand bool,
-) (page.Rows[page.Shown[api.Invoice]], error) {
+	ctx context.Context, db pg.Q, r page.Request, f store.InvoiceFilter, at domain.Place, l listing,
+) (page.Rows[page.Shown[listedInvoice]], error) {
 	rows, err := store.Invoices(ctx, db, f, r)
 	if err != nil {
-		return page.Rows[page.Shown[api.Invoice]]{}, err
+		return page.Rows[page.Shown[listedInvoice]]{}, err
 	}
 	for i, v := range rows.Items {
 		rows.Items[i] = v.At(at)
 	}
-	bodies, err := a.invoiceBodies(ctx, rows.Items, expand)
+	bodies, err := a.invoiceBodies(ctx, rows.Items, l.expand)
 	if err != nil {
-		return page.Rows[page.Shown[api.Invoice]]{}, err
+		return page.Rows[page.Shown[listedInvoice]]{}, err
 	}
-	return page.Show(rows, bodies, func(v domain.Invoice) page.Place {
+	shown, err := listed(ctx, a, db, l.csv, rows.Items, bodies, func(v domain.Invoice) related { return related{customer: v.CustomerID} },
+		func(b api.Invoice, n Names) listedInvoice { return listedInvoice{b, n} })
+	if err != nil {
+		return page.Rows[page.Shown[listedInvoice]]{}, err
+	}
+	return page.Show(rows, shown, func(v domain.Invoice) page.Place {
 		return page.Place{ID: v.ID.UUID(), Created: v.CreatedAt, Updated: v.UpdatedAt}
 	}), nil
 }

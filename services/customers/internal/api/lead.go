@@ -78,25 +78,30 @@ func (a *API) listLeads(c *gin.Context) error {
 		return err
 	}
 	filter, none := leadFilter(q)
-	return page.ServeShown(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[page.Shown[api.Lead]], error) {
+	return page.ServeShown(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[page.Shown[listedLead]], error) {
 		if none {
-			return page.Rows[page.Shown[api.Lead]]{}, nil
+			return page.Rows[page.Shown[listedLead]]{}, nil
 		}
-		return a.shownLeads(ctx, db, r, filter, expand)
+		return a.shownLeads(ctx, db, r, filter, listing{expand, httpx.PrefersCSV(c)})
 	})
 }
 
 // shownLeads reads one page.
-func (a *API) shownLeads(ctx context.Context, db pg.Q, r page.Request, f store.LeadFilter, expand bool) (page.Rows[page.Shown[api.Lead]], error) {
+func (a *API) shownLeads(ctx context.Context, db pg.Q, r page.Request, f store.LeadFilter, l listing) (page.Rows[page.Shown[listedLead]], error) {
 	rows, err := store.Leads(ctx, db, f, r)
 	if err != nil {
-		return page.Rows[page.Shown[api.Lead]]{}, err
+		return page.Rows[page.Shown[listedLead]]{}, err
 	}
-	bodies, err := a.leadBodies(ctx, rows.Items, expand)
+	bodies, err := a.leadBodies(ctx, rows.Items, l.expand)
 	if err != nil {
-		return page.Rows[page.Shown[api.Lead]]{}, err
+		return page.Rows[page.Shown[listedLead]]{}, err
 	}
-	return page.Show(rows, bodies, func(l domain.Lead) page.Place {
+	shown, err := listed(ctx, a, db, l.csv, rows.Items, bodies, func(l domain.Lead) related { return related{l.CustomerID, l.UnitID} },
+		func(b api.Lead, n Names) listedLead { return listedLead{b, n} })
+	if err != nil {
+		return page.Rows[page.Shown[listedLead]]{}, err
+	}
+	return page.Show(rows, shown, func(l domain.Lead) page.Place {
 		return page.Place{ID: l.ID.UUID(), Created: l.CreatedAt, Updated: l.UpdatedAt}
 	}), nil
 }

@@ -28,11 +28,11 @@ func (a *API) listQuotes(c *gin.Context) error {
 		return err
 	}
 	filter, none := a.quoteFilter(ctx, q)
-	return page.ServeShown(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[page.Shown[api.Quote]], error) {
+	return page.ServeShown(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[page.Shown[listedQuote]], error) {
 		if none {
-			return page.Rows[page.Shown[api.Quote]]{}, nil
+			return page.Rows[page.Shown[listedQuote]]{}, nil
 		}
-		return a.shownQuotes(ctx, db, r, filter, expand)
+		return a.shownQuotes(ctx, db, r, filter, expand, httpx.PrefersCSV(c))
 	})
 }
 
@@ -53,19 +53,26 @@ func (a *API) quoteFilter(ctx context.Context, q contract.Query) (f store.QuoteF
 }
 
 // shownQuotes reads one page, each quote as it is now.
-func (a *API) shownQuotes(ctx context.Context, db pg.Q, r page.Request, f store.QuoteFilter, expand quoteExpansion) (page.Rows[page.Shown[api.Quote]], error) {
+func (a *API) shownQuotes(
+	ctx context.Context, db pg.Q, r page.Request, f store.QuoteFilter, expand quoteExpansion, csv bool,
+) (page.Rows[page.Shown[listedQuote]], error) {
 	rows, err := store.Quotes(ctx, db, f, r)
 	if err != nil {
-		return page.Rows[page.Shown[api.Quote]]{}, err
+		return page.Rows[page.Shown[listedQuote]]{}, err
 	}
 	for i, q := range rows.Items {
 		rows.Items[i] = q.At(f.Now)
 	}
 	bodies, err := a.quoteBodies(ctx, rows.Items, expand)
 	if err != nil {
-		return page.Rows[page.Shown[api.Quote]]{}, err
+		return page.Rows[page.Shown[listedQuote]]{}, err
 	}
-	return page.Show(rows, bodies, func(q domain.Quote) page.Place {
+	shown, err := listed(ctx, a, db, csv, rows.Items, bodies, func(q domain.Quote) related { return related{q.CustomerID, q.UnitID} },
+		func(b api.Quote, n Names) listedQuote { return listedQuote{b, n} })
+	if err != nil {
+		return page.Rows[page.Shown[listedQuote]]{}, err
+	}
+	return page.Show(rows, shown, func(q domain.Quote) page.Place {
 		return page.Place{ID: q.ID.UUID(), Created: q.CreatedAt, Updated: q.UpdatedAt}
 	}), nil
 }

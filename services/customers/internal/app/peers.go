@@ -20,6 +20,8 @@ type BookingService interface {
 	// Catalogue looks up a service, a unit or a package that the projection lacks. It returns domain.ErrNotInCatalogue if there is
 	// none.
 	Catalogue(ctx context.Context, id string) (domain.CatalogueItem, error)
+	// UnitNames returns the names of those units that exist, by id.
+	UnitNames(ctx context.Context, units []domain.UnitID) (map[domain.UnitID]string, error)
 	// Price returns the price of a booking of a package on a day. A wrong package or day is a 422 on its field.
 	Price(ctx context.Context, id domain.PackageID, eventDate string, guests int) (domain.PackagePrice, error)
 }

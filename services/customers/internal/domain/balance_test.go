@@ -263,7 +263,7 @@ func TestBalanceOfAGroup(t *testing.T) {
 // plainWording returns short texts.
 type plainWording struct{}
 
-func (plainWording) DepositLine(quote string) string { return "Deposit " + quote }
+func (plainWording) DepositLine(quote string) string   { return "Deposit " + quote }
 func (plainWording) BookingLine(booking string) string { return "Booking " + booking }
 
 func (plainWording) CreditLine(invoice string) string                  { return "Credit " + invoice }

@@ -76,6 +76,27 @@ func (p *Bookings) Catalogue(ctx context.Context, id string) (domain.CatalogueIt
 	return item, nil
 }
 
+// UnitNames returns the names of those units that exist, by id.
+func (p *Bookings) UnitNames(ctx context.Context, units []domain.UnitID) (map[domain.UnitID]string, error) {
+	in := internalapi.UnitList{UnitIDs: make([]string, len(units))}
+	for i, id := range units {
+		in.UnitIDs[i] = id.String()
+	}
+	var got internalapi.UnitNames
+	if err := p.Client.Do(ctx, http.MethodPost, "/internal/v1/units/names", in, &got); err != nil {
+		return nil, err
+	}
+	names := make(map[domain.UnitID]string, len(got.Data))
+	for _, u := range got.Data {
+		id, err := ids.Parse[ids.UnitPrefix](u.ID)
+		if err != nil {
+			return nil, fmt.Errorf("unit id %q: %w", u.ID, err)
+		}
+		names[id] = u.Name
+	}
+	return names, nil
+}
+
 // fromTaxes converts the taxes of another service.
 func fromTaxes(list []api.Tax) ([]money.Tax, error) {
 	out := make([]money.Tax, len(list))

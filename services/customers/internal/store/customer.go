@@ -83,6 +83,18 @@ func CustomersByID(ctx context.Context, q pg.Q, ids []domain.CustomerID) (page.R
 		where c.erased_at is null order by w.n`, pg.Args{"ids": ids})
 }
 
+// CustomerNames returns the names of those customers that exist, by id. An erased customer has none.
+func CustomerNames(ctx context.Context, q pg.Q, ids []domain.CustomerID) (map[domain.CustomerID]string, error) {
+	list, err := pg.Many(ctx, q, pgx.RowToStructByNameLax[domain.Customer], `
+		select c.id, c.first_name, c.last_name from customers c
+		where c.tenant_id = @tenant and c.livemode = @live and c.id = any(@ids::uuid[]) and c.erased_at is null`, pg.Args{"ids": ids})
+	names := make(map[domain.CustomerID]string, len(list))
+	for _, c := range list {
+		names[c.ID] = c.Name()
+	}
+	return names, err
+}
+
 // CustomersByEmail reads up to limit customers with an e-mail address, ignoring case, newest first.
 func CustomersByEmail(ctx context.Context, q pg.Q, email string, limit int) ([]domain.Customer, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Customer], `

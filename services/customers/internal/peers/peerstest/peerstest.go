@@ -29,6 +29,7 @@ type Bookings struct {
 	requests  []domain.LinkedBooking
 	catalogue map[string]domain.CatalogueItem
 	prices    map[domain.PackageID]domain.PackagePrice
+	units     map[domain.UnitID]string
 	bookings  map[domain.BookingID]domain.Booking
 }
 
@@ -110,6 +111,30 @@ func (f *Bookings) Catalogue(ctx context.Context, id string) (out domain.Catalog
 		return nil
 	})
 	return out, err
+}
+
+// NameUnit sets the name of a unit.
+func (f *Bookings) NameUnit(id domain.UnitID, name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.units == nil {
+		f.units = map[domain.UnitID]string{}
+	}
+	f.units[id] = name
+}
+
+// UnitNames implements app.BookingService.
+func (f *Bookings) UnitNames(ctx context.Context, units []domain.UnitID) (map[domain.UnitID]string, error) {
+	names := map[domain.UnitID]string{}
+	err := f.call(ctx, "unit names", func() error {
+		for _, id := range units {
+			if name, ok := f.units[id]; ok {
+				names[id] = name
+			}
+		}
+		return nil
+	})
+	return names, err
 }
 
 // Price implements app.BookingService.
