@@ -128,7 +128,9 @@ func TestInternalForms(t *testing.T) {
 		},
 		{"apps/app" + oneID + "/edit", url.Values{"browser_origins": {"https://a.example"}}, "updateApp", `{"browser_origins":["https://a.example"]}`},
 		{
-			"business", url.Values{"bank_account_number": {"DE89 3704 0044 0532 0130 00"}, "bank_code": {"COBADEFFXXX"}, "locale": {"de"}}, "updateTenant",
+			"business",
+			url.Values{"bank_account_number": {"DE89 3704 0044 0532 0130 00"}, "bank_code": {"COBADEFFXXX"}, "locale": {"de"}},
+			"updateTenant",
 			`{"bank_account_number":"DE89 3704 0044 0532 0130 00","bank_code":"COBADEFFXXX","locale":"de"}`,
 		},
 		{"business", url.Values{"legal_name": {"Alpha GmbH"}, "country": {""}}, "updateTenant", `{"country":null,"legal_name":"Alpha GmbH"}`},
