@@ -217,14 +217,14 @@ var ErrorCodes = []ErrorCode{
 		"Use one of the methods in the Allow header.", false,
 	},
 	{
-		"gateway_not_configured", 409,
-		"The operator has not connected a payment gateway account in this mode.",
-		"Connect the operator's account. The payments field of GET /tenant shows whether one is connected.", false,
-	},
-	{
 		"external_id_taken", 409,
 		"Another tenant already uses the external_id.",
 		"Find the tenant with GET /tenants?external_id=, and clear its external_id, or choose another one.", false,
+	},
+	{
+		"gateway_not_configured", 409,
+		"The operator has not connected a payment gateway account in this mode.",
+		"Connect the operator's account. The payments field of GET /tenant shows whether one is connected.", false,
 	},
 	{
 		"idempotency_in_progress", 409,
