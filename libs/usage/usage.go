@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/quota"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto"
 	"holdfast.dev/proto/internalapi"
@@ -52,6 +53,9 @@ type Source struct {
 	Waiting []Waiting
 	// StoredLimit is the time limit for counting the stored rows of a tenant in one mode; 0: 15 seconds.
 	StoredLimit time.Duration
+
+	once   sync.Once
+	places *quota.Places // of the measurements of running days
 }
 
 // Day is a day in UTC: From belongs to it, and To does not.
@@ -69,8 +73,9 @@ func DayOf(d civil.Date) Day {
 // Mount registers the calls.
 func (s *Source) Mount(server *httpx.Server, e *gin.Engine) error {
 	return server.MountInternal(e, proto.InternalUsage, map[string]httpx.Route{
-		"measureUsage":       {Handle: s.measureUsage},
-		"listBackgroundWork": {Handle: s.listBackgroundWork},
+		"measureUsage":        {Handle: s.measureUsage},
+		"measureCurrentUsage": {Handle: s.measureCurrentUsage},
+		"listBackgroundWork":  {Handle: s.listBackgroundWork},
 	})
 }
 
@@ -162,25 +167,31 @@ func (s *Source) settled(ctx context.Context, day Day) (bool, error) {
 
 func (s *Source) measure(ctx context.Context, day Day, tenant ids.Tenant, mode caller.Mode) (internalapi.TenantUsage, error) {
 	ctx = caller.With(ctx, caller.Service(s.Service, tenant, mode))
-	var out internalapi.TenantUsage
 	if s.Seal != nil {
 		if err := s.Seal(ctx, day); err != nil {
-			return out, err
+			return internalapi.TenantUsage{}, err
 		}
 	}
-	err := s.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		out = internalapi.TenantUsage{TenantID: tenant.String(), Mode: string(mode)}
+	out, err := s.count(ctx, day, countLimit)
+	if err == nil {
+		out.StoredRows, out.StoredBytes, err = s.stored(ctx)
+	}
+	return out, err
+}
+
+// count returns what the service has recorded on the day for the caller's tenant and mode. Each of its statements ends after a time.
+func (s *Source) count(ctx context.Context, day Day, within time.Duration) (out internalapi.TenantUsage, err error) {
+	who := caller.FromContext(ctx)
+	err = s.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		out = internalapi.TenantUsage{TenantID: who.Tenant.String(), Mode: string(who.Mode)}
 		if s.Count == nil {
 			return nil
 		}
-		if err := limit(ctx, tx, countLimit); err != nil {
+		if err := limit(ctx, tx, within); err != nil {
 			return err
 		}
 		return s.Count(ctx, tx, day, &out)
 	})
-	if err == nil {
-		out.StoredRows, out.StoredBytes, err = s.stored(ctx)
-	}
 	return out, err
 }
 

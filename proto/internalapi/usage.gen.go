@@ -7,6 +7,12 @@ import (
 	"time"
 )
 
+// CurrentUsage The usage of a tenant on the running day.
+type CurrentUsage struct {
+	// Data Live and test mode.
+	Data []TenantUsage `json:"data"`
+}
+
 // PaymentVolume The movements of money in one currency, in its smallest unit.
 type PaymentVolume struct {
 	// Currency ISO 4217 code.
@@ -57,7 +63,7 @@ type TenantUsage struct {
 	// Deliveries Deliveries created.
 	Deliveries int64 `json:"deliveries,omitempty"`
 
-	// StoredRows Rows that the service stores. Absent if counting them took too long.
+	// StoredRows Rows that the service stores. Absent if counting them took too long, and on the running day.
 	StoredRows *int64 `json:"stored_rows,omitempty"`
 
 	// StoredBytes Size of these rows; estimated in tables with many rows. Absent if stored_rows is.

@@ -601,7 +601,7 @@ type TenantUpdate struct {
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
-// Usage The usage of a tenant in one mode on one day, in UTC. It does not change after it was recorded.
+// Usage The usage of a tenant in one mode on one day, in UTC. A recorded day does not change.
 type Usage struct {
 	// Object Always `usage`.
 	Object string `json:"object"`
@@ -639,7 +639,7 @@ type Usage struct {
 	// Deliveries Deliveries that were created, also those of resent events. Retries do not count.
 	Deliveries int64 `json:"deliveries"`
 
-	// StoredRows Rows that all services store for the tenant, at `measured_at`. Null if counting them took too long in a service.
+	// StoredRows Rows that all services store for the tenant, at `measured_at`. Null if counting them took too long in a service, and on the running day.
 	StoredRows nullable.Nullable[int64] `json:"stored_rows"`
 
 	// StoredBytes Size of these rows in bytes, without indexes. In a table with many rows of the tenant, it is estimated from a sample. Null if `stored_rows` is.
@@ -755,6 +755,15 @@ type UsagePage struct {
 
 	// NextCursor Cursor of the next page, or null if there is none.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
+// UsageToday The usage of a tenant on the running day until now.
+type UsageToday struct {
+	// Day The running day, in UTC.
+	Day string `json:"day"`
+
+	// Data The usage. `measured_at` is the time at which the services were asked.
+	Data []Usage `json:"data"`
 }
 
 // WaitingItem Work of one kind that waits in a service.

@@ -71,6 +71,7 @@ func (a *PlatformAPI) Mount(e *gin.Engine) error {
 
 		"listUsage":             {Handle: a.listUsage},
 		"listTenantUsage":       {Handle: a.listTenantUsage, Exists: a.usedByTenant},
+		"getTenantUsageToday":   {Handle: a.getTenantUsageToday, Exists: a.tenantExists},
 		"listUsageMonths":       {Handle: a.listUsageMonths},
 		"listTenantUsageMonths": {Handle: a.listTenantUsageMonths, Exists: a.usedByTenant},
 		"listBackgroundWork":    {Handle: a.listBackgroundWork, Exists: a.tenantExists},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/platformapi"
@@ -35,6 +36,11 @@ func (f fixed) Measure(_ context.Context, _ time.Time, tenants []ids.Tenant) (li
 	return list, nil
 }
 
+func (f fixed) Current(ctx context.Context, day time.Time) ([]domain.Usage, error) {
+	f.usage.StoredRows, f.usage.StoredBytes = nil, nil
+	return f.Measure(ctx, day, []ids.Tenant{caller.FromContext(ctx).Tenant})
+}
+
 func (fixed) Work(context.Context) ([]domain.Waiting, error) {
 	at := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
 	return []domain.Waiting{{Kind: "delivery", Livemode: true, Count: 10_000, More: true, OldestAt: &at}}, nil
@@ -42,6 +48,10 @@ func (fixed) Work(context.Context) ([]domain.Waiting, error) {
 
 // gone is a service that does not respond.
 type gone struct{ fixed }
+
+func (gone) Current(context.Context, time.Time) ([]domain.Usage, error) {
+	return nil, errors.New("away")
+}
 
 func (gone) Work(context.Context) ([]domain.Waiting, error) { return nil, errors.New("away") }
 

@@ -27,6 +27,8 @@ type UsageSource interface {
 	// Measure returns what the service recorded on a day, two rows for each of the first tenants. It returns no rows if writes of the
 	// day can still come.
 	Measure(ctx context.Context, day time.Time, tenants []ids.Tenant) ([]domain.Usage, error)
+	// Current returns what the service recorded until now on a day for the caller's tenant, a row for each mode, without stored rows.
+	Current(ctx context.Context, day time.Time) ([]domain.Usage, error)
 	// Work returns what waits for the caller's tenant.
 	Work(ctx context.Context) ([]domain.Waiting, error)
 }
@@ -229,17 +231,23 @@ func (m *Metering) measure(ctx context.Context, day time.Time, tenants []ids.Ten
 		return nil, err
 	}
 	rows := noUsage(day, tenants)
-	measured := m.now()
 	for i := range rows {
 		for _, part := range parts {
 			rows[i].Add(part[i])
 		}
+	}
+	finish(rows, m.now())
+	return rows, nil
+}
+
+// finish sets when the rows were measured.
+func finish(rows []domain.Usage, measured time.Time) {
+	for i := range rows {
 		rows[i].MeasuredAt = measured
 		if rows[i].Payments == nil {
 			rows[i].Payments = []domain.Volume{}
 		}
 	}
-	return rows, nil
 }
 
 // noUsage returns two rows for each tenant, one for each mode.
@@ -268,16 +276,24 @@ func measureService(ctx context.Context, from UsageSource, day time.Time, tenant
 		case len(part)%2 != 0, len(part) > 2*(len(tenants)-done):
 			return nil, errRows
 		}
-		for _, row := range part {
-			i := slices.IndexFunc(to[2*done:2*done+len(part)], func(u domain.Usage) bool { return u.TenantID == row.TenantID && u.Livemode == row.Livemode })
-			if i < 0 {
-				return nil, errRows
-			}
-			to[2*done+i].Add(row)
+		if err := addUsage(to[2*done:2*done+len(part)], part); err != nil {
+			return nil, err
 		}
 		done += len(part) / 2
 	}
 	return to, nil
+}
+
+// addUsage adds the measured rows to those of the same tenant and mode. It returns errRows if there are none.
+func addUsage(to, measured []domain.Usage) error {
+	for _, row := range measured {
+		i := slices.IndexFunc(to, func(u domain.Usage) bool { return u.TenantID == row.TenantID && u.Livemode == row.Livemode })
+		if i < 0 {
+			return errRows
+		}
+		to[i].Add(row)
+	}
+	return nil
 }
 
 // savePage records the rows of a page. It returns errUsageLease if another process has recorded it.
@@ -310,33 +326,41 @@ func (m *Metering) completeDay(ctx context.Context, c domain.UsageCollection) (m
 
 // BackgroundWork asks all services at the same time what waits for a tenant. A service that does not respond in time is in unavailable.
 func (m *Metering) BackgroundWork(ctx context.Context, tenant ids.Tenant) (work map[string][]domain.Waiting, unavailable []string) {
+	return queryServices(ctx, m, tenant, "background work", UsageSource.Work)
+}
+
+// patience is how long queryServices waits for the services.
+const patience = 2 * time.Second
+
+// queryServices calls all services at the same time about a tenant, and returns their responses by service. A service that does not respond
+// in time is in unavailable.
+func queryServices[T any](
+	ctx context.Context, m *Metering, tenant ids.Tenant, about string, call func(UsageSource, context.Context) (T, error),
+) (responses map[string]T, unavailable []string) {
 	type response struct {
 		service string
-		work    []domain.Waiting
+		body    T
 		err     error
 	}
-	ctx, cancel := context.WithTimeout(scope(ctx, tenant, caller.Live), workPatience)
+	ctx, cancel := context.WithTimeout(scope(ctx, tenant, caller.Live), patience)
 	defer cancel()
-	responses := make(chan response, len(m.Sources))
+	all := make(chan response, len(m.Sources))
 	for name, source := range m.Sources {
 		go func() {
-			list, err := source.Work(ctx)
-			responses <- response{name, list, err}
+			body, err := call(source, ctx)
+			all <- response{name, body, err}
 		}()
 	}
-	work = map[string][]domain.Waiting{}
+	responses = map[string]T{}
 	for range m.Sources {
-		r := <-responses
+		r := <-all
 		if r.err != nil {
-			m.Log.WarnContext(ctx, "background work", slog.String("service", r.service), slog.Any("error", r.err))
+			m.Log.WarnContext(ctx, about, slog.String("service", r.service), slog.Any("error", r.err))
 			unavailable = append(unavailable, r.service)
 			continue
 		}
-		work[r.service] = r.work
+		responses[r.service] = r.body
 	}
 	slices.Sort(unavailable)
-	return work, unavailable
+	return responses, unavailable
 }
-
-// workPatience is how long BackgroundWork waits for a service.
-const workPatience = 2 * time.Second

@@ -2,8 +2,11 @@ package app
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 
@@ -45,4 +48,33 @@ func (a *App) UsageOfDay(ctx context.Context, day time.Time, after store.UsageRo
 	})
 	more = len(list) > limit
 	return list[:min(len(list), limit)], more, err
+}
+
+// UsageToday measures the usage of a tenant on the running day until now, and returns a row for each mode, without stored rows. It records
+// nothing. It returns apperr.ErrUnavailable if a service does not respond in time, because the sum would lack its part, and
+// domain.ErrUsageNotRecorded for a tenant whose rows are being erased.
+func (m *Metering) UsageToday(ctx context.Context, t domain.Tenant) (day time.Time, rows []domain.Usage, err error) {
+	now := m.now().UTC()
+	day = time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
+	if t.Status == domain.TenantErasing {
+		return day, nil, domain.ErrUsageNotRecorded.WithMessage("The tenant is being erased, so its usage of today cannot be measured.")
+	}
+	parts, unavailable := queryServices(ctx, m, t.ID, "usage of the running day", func(s UsageSource, ctx context.Context) ([]domain.Usage, error) {
+		return s.Current(ctx, day)
+	})
+	if unavailable != nil {
+		return day, nil, apperr.ErrUnavailable.WithMessage("The usage of today is not complete, because these services did not respond: %s. Retry shortly.",
+			strings.Join(unavailable, ", "))
+	}
+	rows = noUsage(day, []ids.Tenant{t.ID})
+	for service, part := range parts {
+		if len(part) != len(rows) || part[0].Livemode == part[1].Livemode {
+			return day, nil, fmt.Errorf("usage of %s: %w", service, errRows)
+		}
+		if err := addUsage(rows, part); err != nil {
+			return day, nil, fmt.Errorf("usage of %s: %w", service, err)
+		}
+	}
+	finish(rows, now)
+	return day, rows, nil
 }

@@ -48,6 +48,20 @@ func (s *source) Measure(_ context.Context, day time.Time, tenants []ids.Tenant)
 	return list, nil
 }
 
+func (s *source) Current(ctx context.Context, day time.Time) (list []domain.Usage, _ error) {
+	if err := s.err.Load(); err != nil {
+		<-ctx.Done()
+		return nil, *err
+	}
+	for _, live := range []bool{true, false} {
+		u := domain.Usage{TenantID: caller.FromContext(ctx).Tenant, Livemode: live, Day: day}
+		s.measure(&u)
+		u.StoredRows, u.StoredBytes = nil, nil
+		list = append(list, u)
+	}
+	return list, nil
+}
+
 func (s *source) Work(ctx context.Context) ([]domain.Waiting, error) {
 	if err := s.err.Load(); err != nil {
 		<-ctx.Done()

@@ -46,6 +46,10 @@ func TestTimeoutsOfCalls(t *testing.T) {
 				_, err := usage.Measure(ctx, time.Now(), []ids.Tenant{tenant})
 				return err
 			}},
+			"running day": {3 * time.Second, func(ctx context.Context) error {
+				_, err := usage.Current(ctx, time.Now())
+				return err
+			}},
 			"background work": {3 * time.Second, func(ctx context.Context) error { _, err := usage.Work(ctx); return err }},
 		} {
 			start := time.Now()

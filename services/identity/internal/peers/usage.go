@@ -34,6 +34,15 @@ func (u *Usage) Measure(ctx context.Context, day time.Time, tenants []ids.Tenant
 	return measured(out)
 }
 
+// Current asks the service for the usage of the caller's tenant on the running day.
+func (u *Usage) Current(ctx context.Context, day time.Time) ([]domain.Usage, error) {
+	var out internalapi.CurrentUsage
+	if err := u.Client.Do(ctx, http.MethodGet, "/internal/v1/usage/current?day="+day.Format(time.DateOnly), nil, &out); err != nil {
+		return nil, err
+	}
+	return measurements(out.Data)
+}
+
 // Work asks the service what waits for the caller's tenant.
 func (u *Usage) Work(ctx context.Context) ([]domain.Waiting, error) {
 	var out internalapi.WaitingWork
@@ -55,6 +64,15 @@ func (u *OwnUsage) Measure(ctx context.Context, day time.Time, tenants []ids.Ten
 	return measured(out)
 }
 
+// Current is like that of Usage.
+func (u *OwnUsage) Current(ctx context.Context, day time.Time) ([]domain.Usage, error) {
+	data, err := u.Source.Current(ctx, usage.DayOf(civil.DateOf(day)))
+	if err != nil {
+		return nil, err
+	}
+	return measurements(data)
+}
+
 // Work is like that of Usage.
 func (u *OwnUsage) Work(ctx context.Context) ([]domain.Waiting, error) {
 	data, err := u.Source.Work(ctx)
@@ -65,8 +83,12 @@ func measured(page internalapi.UsagePage) ([]domain.Usage, error) {
 	if !page.Settled {
 		return nil, nil
 	}
-	out := make([]domain.Usage, len(page.Data))
-	for i, m := range page.Data {
+	return measurements(page.Data)
+}
+
+func measurements(data []internalapi.TenantUsage) ([]domain.Usage, error) {
+	out := make([]domain.Usage, len(data))
+	for i, m := range data {
 		tenant, err := ids.Parse[ids.TenantPrefix](m.TenantID)
 		if err != nil {
 			return nil, err

@@ -49,6 +49,11 @@ func TenantUsage(list []domain.Usage, through *time.Time) platformapi.UsageList 
 	return out
 }
 
+// UsageToday renders the usage of a tenant on the running day.
+func UsageToday(day time.Time, list []domain.Usage) platformapi.UsageToday {
+	return platformapi.UsageToday{Day: day.Format(time.DateOnly), Data: Usages(list)}
+}
+
 // UsagePage renders a page of the usage of a day. next is the cursor of the next page, or "".
 func UsagePage(list []domain.Usage, next string) platformapi.UsagePage {
 	out := platformapi.UsagePage{Data: Usages(list), HasMore: next != "", NextCursor: api.Null[string]()}

@@ -66,6 +66,53 @@ func TestUsageOfRequests(t *testing.T) {
 	}
 }
 
+// Measuring the running day does not seal it: counts that arrive afterwards still belong to it, and the day is recorded with them.
+func TestUsageOfTheRunningDay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.ctx()
+	c := caller.FromContext(ctx)
+	day := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -1) // so that it can be recorded, too
+	date := day.Format(time.DateOnly)
+	w.behind = true
+	read := func(raw []byte, to any) {
+		t.Helper()
+		if err := json.Unmarshal(raw, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 3 {
+		err := w.intake.Store(t.Context(), nil, []domain.RequestCount{{Batch: [16]byte{byte(i + 1)}, TenantID: c.Tenant, Livemode: c.Live(), Day: day, Class: "read", Requests: 10}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := w.Send(ctx, w.engine, "identity", http.MethodGet, "/internal/v1/usage/current?day="+date, "")
+		var current internalapi.CurrentUsage
+		if read(got.Body, &current); got.Status != 200 || len(current.Data) != 2 {
+			t.Fatalf("%d %s", got.Status, got.Body)
+		}
+		for _, m := range current.Data {
+			want := internalapi.TenantUsage{TenantID: c.Tenant.String(), Mode: m.Mode}
+			if m.Mode == string(c.Mode) {
+				want.RequestsRead = int64(10 * (i + 1))
+			}
+			if fmt.Sprintf("%+v", m) != fmt.Sprintf("%+v", want) {
+				t.Errorf("%+v, want %+v", m, want)
+			}
+		}
+	}
+	w.behind = false
+	var page internalapi.UsagePage
+	read(w.measure(ctx, "identity", date).Body, &page)
+	sum := int64(0)
+	for _, m := range page.Data {
+		sum += m.RequestsRead
+	}
+	if sum != 30 {
+		t.Errorf("recorded %+v, want 30 requests", page.Data)
+	}
+}
+
 // Only identity can make the calls, with a date and tenants.
 func TestUsageCalls(t *testing.T) {
 	t.Parallel()
@@ -83,7 +130,15 @@ func TestUsageCalls(t *testing.T) {
 	if got := w.Send(ctx, w.engine, "identity", http.MethodGet, "/internal/v1/background-work", ""); got.Status != 200 || string(got.Body) != `{"data":[]}` {
 		t.Errorf("work: %d %s", got.Status, got.Body)
 	}
-	if n := w.RequiredByPeers(ctx, w.engine, proto.InternalUsage); n != 2 {
+	if got := w.Send(ctx, w.engine, "gateway", http.MethodGet, "/internal/v1/usage/current?day=2026-01-01", ""); got.Status != 401 {
+		t.Errorf("the gateway: %d %s", got.Status, got.Body)
+	}
+	for _, query := range []string{"", "?day=soon", "?day=2026-02-30"} {
+		if got := w.Send(ctx, w.engine, "identity", http.MethodGet, "/internal/v1/usage/current"+query, ""); got.Status != 422 {
+			t.Errorf("%q: %d %s", query, got.Status, got.Body)
+		}
+	}
+	if n := w.RequiredByPeers(ctx, w.engine, proto.InternalUsage); n != 3 {
 		t.Errorf("%d requests without a required field", n)
 	}
 }
