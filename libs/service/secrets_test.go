@@ -18,9 +18,13 @@ type secretConfig struct {
 	Plain string         `env:"TEST_SECRET_PLAIN"`
 }
 
+// write replaces a file in one step, so that a process that reads it in between does not find it empty.
 func write(t *testing.T, file, text string) string {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
 		t.Fatal(err)
 	}
 	return file
