@@ -29,12 +29,17 @@ func TenantUsageMonths(ctx context.Context, q pg.Q, tenant ids.Tenant, from, to 
 		group by tenant_id, livemode, date_trunc('month', day::timestamp) order by 3, livemode`, tenant, from, to, livemode)
 }
 
-// UsageOfMonth returns at most limit sums of the days from one day to another of a month after a row, by tenant and mode. It reads the
-// tenants of the page first, and then their days.
+// UsageOfMonth returns at most limit sums of the days from one day to another of a month after a row, by tenant and mode. It finds the
+// tenants of the page one after the other in the primary key, and then reads their days.
 func UsageOfMonth(ctx context.Context, q pg.Q, from, to time.Time, after UsageRow, limit int) ([]domain.UsageMonth, error) {
-	return pg.Many(ctx, q, pgx.RowToStructByName[domain.UsageMonth], `with page as materialized (
-			select distinct tenant_id, livemode from usage_days
-			where day between $1 and $2 and (tenant_id, livemode) > ($3, $4) order by tenant_id, livemode limit $5)
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.UsageMonth], `with recursive found as (
+			(select tenant_id, livemode from usage_days where (tenant_id, livemode) > ($3, $4) and day between $1 and $2
+				order by tenant_id, livemode limit 1)
+			union all
+			select n.* from found f cross join lateral (
+				select tenant_id, livemode from usage_days d where (d.tenant_id, d.livemode) > (f.tenant_id, f.livemode) and d.day between $1 and $2
+				order by tenant_id, livemode limit 1) n),
+		page as materialized (select * from found limit $5)
 		select m.* from page p cross join lateral (select `+monthColumns+` from usage_days d
 			where d.tenant_id = p.tenant_id and d.livemode = p.livemode and d.day between $1 and $2
 			group by tenant_id, livemode, date_trunc('month', day::timestamp)) m
