@@ -43,8 +43,14 @@ const retainedTable = "usage_days"
 // the usage.
 func (p *platform) remains(t *testing.T, texts ...string) (found []string) {
 	t.Helper()
-	for _, name := range rows(t, p.database(t, "identity"), `select datname from pg_database where datname like 'holdfast\_%' order by 1`) {
-		for _, table := range pgtest.Find(t, p.database(t, strings.TrimPrefix(name, "holdfast_")), texts...) {
+	list := p.database(t, "identity")
+	names := rows(t, list, `select datname from pg_database where datname like 'holdfast\_%' order by 1`)
+	_ = list.Close(t.Context()) // a test calls this often, and the server has a limited number of connections
+	for _, name := range names {
+		conn := p.database(t, strings.TrimPrefix(name, "holdfast_"))
+		tables := pgtest.Find(t, conn, texts...)
+		_ = conn.Close(t.Context())
+		for _, table := range tables {
 			if !strings.HasPrefix(table, "tenant_erasures: ") && !strings.HasPrefix(table, retainedTable+": ") {
 				found = append(found, name+"."+table)
 			}
