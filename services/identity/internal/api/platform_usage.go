@@ -27,20 +27,13 @@ const csvUsage = 1000
 
 func (a *PlatformAPI) listTenantUsage(c *gin.Context) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
-	id, err := tenantID(c.Param("id"))
+	id, livemode, err := a.usageOf(c)
 	if err != nil {
-		return err
-	}
-	if err := a.App.TenantKnown(ctx, id); err != nil {
 		return err
 	}
 	from, to, err := domain.ParseUsageDays(q.String("from"), q.String("to"))
 	if err != nil {
 		return err
-	}
-	var livemode *bool
-	if mode := q.String("mode"); mode != "" {
-		livemode = new(mode == string(caller.Live))
 	}
 	list, through, err := a.App.TenantUsage(ctx, id, from, to, livemode)
 	if err != nil {
@@ -54,6 +47,17 @@ func (a *PlatformAPI) listTenantUsage(c *gin.Context) error {
 		})
 	}
 	return rest.Object(c, view.TenantUsage(list, through))
+}
+
+// usageOf returns the tenant of the path and the mode of the query; nil: both. Usage outlives its tenant.
+func (a *PlatformAPI) usageOf(c *gin.Context) (id ids.Tenant, livemode *bool, err error) {
+	if id, err = tenantID(c.Param("id")); err != nil {
+		return id, nil, err
+	}
+	if mode := httpx.Query(c).String("mode"); mode != "" {
+		livemode = new(mode == string(caller.Live))
+	}
+	return id, livemode, a.App.TenantKnown(c.Request.Context(), id)
 }
 
 // usedByTenant returns the 404 for a tenant of the path that does not exist and never did. Usage outlives its tenant.

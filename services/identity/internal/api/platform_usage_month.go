@@ -6,7 +6,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/rest"
@@ -19,20 +18,13 @@ import (
 
 func (a *PlatformAPI) listTenantUsageMonths(c *gin.Context) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
-	id, err := tenantID(c.Param("id"))
+	id, livemode, err := a.usageOf(c)
 	if err != nil {
-		return err
-	}
-	if err := a.App.TenantKnown(ctx, id); err != nil {
 		return err
 	}
 	from, to, err := domain.ParseUsageMonths(q.String("from"), q.String("to"))
 	if err != nil {
 		return err
-	}
-	var livemode *bool
-	if mode := q.String("mode"); mode != "" {
-		livemode = new(mode == string(caller.Live))
 	}
 	list, through, err := a.App.TenantUsageMonths(ctx, id, from, to, livemode)
 	if err != nil {
