@@ -11,6 +11,14 @@ import (
 	"holdfast.dev/services/local/internal/parts"
 )
 
+// needsBrowser skips a test if there is no browser.
+func needsBrowser(t *testing.T) {
+	t.Helper()
+	if os.Getenv("CHROMIUM") == "" {
+		t.Skip("CHROMIUM is not set: run `make test`")
+	}
+}
+
 // inABrowser runs a test file of browser/ in Chromium on the shared platform, with settings in addition to those in .run/env.
 func inABrowser(t *testing.T, file string, settings ...string) {
 	t.Helper()
@@ -19,9 +27,7 @@ func inABrowser(t *testing.T, file string, settings ...string) {
 
 func (p *platform) inABrowser(t *testing.T, file string, settings ...string) {
 	t.Helper()
-	if os.Getenv("CHROMIUM") == "" {
-		t.Skip("CHROMIUM is not set: run `make test`")
-	}
+	needsBrowser(t)
 	scripts, err := filepath.Glob("browser/*.*")
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("%v: %v", scripts, err)

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"testing"
 
 	"holdfast.dev/libs/tlstest"
@@ -14,9 +13,7 @@ import (
 // reaches a mail server over TLS. It needs a platform of its own, because the shared one sends no mail.
 func TestForgottenPasswordInABrowser(t *testing.T) {
 	onMachine(t)
-	if os.Getenv("CHROMIUM") == "" {
-		t.Skip("CHROMIUM is not set: run `make test`")
-	}
+	needsBrowser(t)
 	port, err := ports.Free(0)
 	if err != nil {
 		t.Fatal(err)
