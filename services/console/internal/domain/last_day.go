@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/libs/forms"
 )
 
-// LastDay is the name of the field of a form for the day on which a booking of several days ends. The API has no such field: the
-// form sends the start and the end as instants.
+// LastDay is the form field for the last day of a booking of several days. A request has no such field: the form sends the start and the
+// end as instants.
 const LastDay = "event_local_end_date"
 
 // FormFields are the fields of forms that the contract does not have, by name.
