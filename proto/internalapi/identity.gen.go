@@ -411,6 +411,12 @@ type NewMember struct {
 	Role Role `json:"role"`
 }
 
+// NewTenantLogo The body of PUT /internal/v1/tenant/logo.
+type NewTenantLogo struct {
+	// Logo A PNG or JPEG image of at most 256 KiB and 2,000 pixels in each direction, in Base64. Null removes the logo.
+	Logo *string `json:"logo"`
+}
+
 // NewView The body of POST /internal/v1/views.
 type NewView struct {
 	// List The console list of the view, such as bookings.
@@ -626,6 +632,9 @@ type Tenant struct {
 
 	// BankName Name of the bank. Empty if not set.
 	BankName *string `json:"bank_name,omitempty"`
+
+	// LogoHash Hash of the logo on documents, as in TenantLogo. Empty if not set.
+	LogoHash *string `json:"logo_hash,omitempty"`
 }
 
 // TenantCaps Maximum number of rows by the name of the cap in proto/caps.go, such as units. Contains only caps that the platform has set.
@@ -641,6 +650,16 @@ type TenantLimits struct {
 
 	// Caps Maximum number of rows by the name of the cap in proto/caps.go, such as units. Contains only caps that the platform has set.
 	Caps *TenantCaps `json:"caps,omitempty"`
+}
+
+// TenantLogo The response of GET /internal/v1/tenants/{id}/logo.
+type TenantLogo struct {
+	// Hash SHA-256 of the image in hexadecimal.
+	Hash      string `json:"hash"`
+	MediaType string `json:"media_type"`
+
+	// Logo The image in Base64: at most 2,000 pixels in each direction, 8 bits per channel, not transparent, not interlaced.
+	Logo string `json:"logo"`
 }
 
 // TenantPatch The body of PATCH /internal/v1/tenant.

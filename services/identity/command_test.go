@@ -279,7 +279,7 @@ func TestEachFieldOfATenantIsWritten(t *testing.T) {
 	all := read[[]json.RawMessage](s, "tenant", "list")
 	for _, output := range []string{changed, string(all[0]), s.run("tenant", "show", "demo", "--json")} {
 		apitest.Written[view.AdminTenant](t, sent, []byte(output), "id", "slug", "status", "status_reason", "status_changed_at", "erase_at", "limits", "test_clock", "version", "created_at", "updated_at",
-			"changed_platform_fields") // of the audit log
+			"changed_platform_fields", "logo_hash") // of the audit log, and of the console
 	}
 	got := read[view.AdminTenant](s, "tenant", "update", "demo", "--invoice-prefix", "", "--invoice-year", "null", "--legal-name", "", "--address", "", "--tax-id", "",
 		"--locale", "null", "--bank-account-holder", "", "--bank-account-number", "", "--bank-code", "", "--bank-name", "",

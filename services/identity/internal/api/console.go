@@ -28,7 +28,7 @@ func (a *API) consoleRoutes() map[string]httpx.Route {
 		"listApps": a.listApps, "createApp": a.createApp, "updateApp": a.updateApp, "deleteApp": a.deleteApp,
 		"listGrants": a.listGrants, "revokeGrant": a.revokeGrant,
 		"listAudit":   a.listAudit, // for one object; all others need ReadAudit
-		"verifyAudit": a.verifyAudit, "updateTenant": a.updateTenant,
+		"verifyAudit": a.verifyAudit, "updateTenant": a.updateTenant, "setTenantLogo": a.setLogo,
 		"listViews": a.listViews, "saveView": a.saveView, "deleteView": a.deleteView,
 	} {
 		routes[id] = httpx.Route{Allow: a.permit, Handle: func(c *gin.Context) error { return h(c, askerOf(c)) }}

@@ -33,6 +33,7 @@ func (a *API) mountInternal(e *gin.Engine) error {
 		"saveDraft":         {Handle: a.saveDraft},
 		"lookupDraft":       {Handle: a.lookupDraft},
 		"lookupTenant":      {Handle: a.lookupTenant},
+		"lookupTenantLogo":  {Handle: a.lookupLogo},
 		"setTenantClock":    {Handle: a.setTestClock},
 		"lookupOrigin":      {Handle: a.lookupOrigin},
 	})

@@ -142,6 +142,11 @@ func setLimits(in domain.LimitsPatch) tenantChange {
 	}}
 }
 
+// SetLogo sets a tenant's logo, or removes it for the zero Logo. Otherwise it works like UpdateTenant.
+func (a *App) SetLogo(ctx context.Context, by domain.Origin, id ids.Tenant, l domain.Logo) (t domain.Tenant, published bool, err error) {
+	return a.changeTenant(ctx, by, id, tenantChange{domain.TenantUpdated, func(old domain.Tenant) (domain.Tenant, error) { return old.WithLogo(l), nil }})
+}
+
 // SetClock freezes a tenant's test clock at a time that is not before its effective one, or returns it to real time for nil.
 // Otherwise it works like UpdateTenant.
 func (a *App) SetClock(

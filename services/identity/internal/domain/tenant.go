@@ -68,33 +68,6 @@ type RefundRule struct {
 	Percent     int `json:"percent"`
 }
 
-// Invoicing contains the tenant's data on invoices and quotes. Empty texts are not shown.
-type Invoicing struct {
-	InvoicePrefix string // prefix of the numbers
-	InvoiceYear   bool   // whether the year follows the prefix
-	LegalName     string
-	Address       string // can have several lines
-	TaxID         string
-	TaxBehavior   TaxBehavior
-	DefaultTaxes  []money.Tax // of lines of documents whose service has none; never nil
-	Locale        *string     // BCP 47, for customers without one; nil: the language of the country
-	BankAccount
-}
-
-// TaxBehavior says whether the prices of new documents include taxes.
-type TaxBehavior string
-
-// The behaviors of prices.
-const (
-	TaxExclusive TaxBehavior = "exclusive"
-	TaxInclusive TaxBehavior = "inclusive"
-)
-
-// DefaultInvoicing returns the settings of a new tenant.
-func DefaultInvoicing() Invoicing {
-	return Invoicing{InvoicePrefix: "INV-", TaxBehavior: TaxExclusive, DefaultTaxes: []money.Tax{}}
-}
-
 // DefaultPolicy returns the policy of a new tenant.
 func DefaultPolicy() Policy { return Policy{ConfirmOnDeposit: true} }
 
@@ -145,6 +118,14 @@ func (t Tenant) Apply(p TenantPatch) Tenant {
 	t.Currency = strings.ToUpper(t.Currency)
 	if t.Country != nil {
 		t.Country = new(strings.ToUpper(*t.Country))
+	}
+	return t
+}
+
+// WithLogo returns the tenant with another logo.
+func (t Tenant) WithLogo(l Logo) Tenant {
+	if l.Hash != t.LogoHash {
+		t.LogoHash, t.NewLogo = l.Hash, l.Content
 	}
 	return t
 }

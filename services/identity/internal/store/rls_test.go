@@ -26,8 +26,8 @@ type fixture struct {
 }
 
 var fixtures = map[string]fixture{
-	"tenants": {`insert into tenants (tenant_id, slug, name, timezone, currency, external_id, metadata, created_at, updated_at)
-		select $1::uuid, $1::uuid::text, 'n', 'UTC', 'EUR', $1::uuid::text, '{"k":"v"}', now(), now() where $2::boolean is not null on conflict do nothing`, "siu", false},
+	"tenants": {`insert into tenants (tenant_id, slug, name, timezone, currency, external_id, metadata, logo, logo_hash, created_at, updated_at)
+		select $1::uuid, $1::uuid::text, 'n', 'UTC', 'EUR', $1::uuid::text, '{"k":"v"}', '\x89', 'h', now(), now() where $2::boolean is not null on conflict do nothing`, "siu", false},
 	"gateway_accounts": {`insert into gateway_accounts (tenant_id, livemode, id, provider, connected, version)
 		values ($1, $2, gen_random_uuid()::text, 'stripe', true, 1)`, "siud", true},
 	"audit_heads": {`insert into audit_heads (tenant_id, seq, hash) select $1::uuid, 0, '\x00' where $2::boolean is not null on conflict do nothing`, "siu", false},

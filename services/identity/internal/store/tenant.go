@@ -16,7 +16,7 @@ import (
 
 const tenantColumns = `tenant_id, slug, name, timezone, currency, country, auto_confirm, hold_ttl_minutes,
 	min_notice_minutes, max_advance_days, confirm_on_deposit, refund_rules, auto_refund, refund_late_payments, invoice_prefix, invoice_year, legal_name, address, tax_id,
-	tax_behavior, default_taxes, locale, bank_account_holder, bank_account_number, bank_code, bank_name, requests_per_minute, credential_requests_per_minute, caps, clock, status, status_reason, status_changed_at,
+	tax_behavior, default_taxes, locale, bank_account_holder, bank_account_number, bank_code, bank_name, logo_hash, requests_per_minute, credential_requests_per_minute, caps, clock, status, status_reason, status_changed_at,
 	status_changed_by, erase_at, external_id, metadata, version, created_at, updated_at`
 
 const callersTenant = `select ` + tenantColumns + ` from tenants where tenant_id = @tenant`
@@ -53,7 +53,7 @@ func InsertTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) (domain.Tenant
 		insert into tenants (`+tenantColumns+`)
 		select @tenant, @slug, @name, @timezone, @currency, @country, @auto_confirm, @hold_ttl_minutes,
 			@min_notice_minutes, @max_advance_days, @confirm_on_deposit, @refund_rules, @auto_refund, @refund_late_payments, @invoice_prefix, @invoice_year, @legal_name, @address, @tax_id,
-			@tax_behavior, @default_taxes, @locale, @bank_account_holder, @bank_account_number, @bank_code, @bank_name, @requests_per_minute, @credential_requests_per_minute, @caps, @clock, @status, @status_reason, @status_changed_at,
+			@tax_behavior, @default_taxes, @locale, @bank_account_holder, @bank_account_number, @bank_code, @bank_name, @logo_hash, @requests_per_minute, @credential_requests_per_minute, @caps, @clock, @status, @status_reason, @status_changed_at,
 			@status_changed_by, @erase_at, @external_id, @metadata, @version, at, at from stamp returning `+tenantColumns, args)
 	if err != nil {
 		return domain.Tenant{}, taken(err, t)
@@ -87,6 +87,7 @@ func UpdateTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) (domain.Tenant
 			invoice_prefix = @invoice_prefix, invoice_year = @invoice_year, legal_name = @legal_name, address = @address,
 			tax_id = @tax_id, tax_behavior = @tax_behavior, default_taxes = @default_taxes, locale = @locale,
 			bank_account_holder = @bank_account_holder, bank_account_number = @bank_account_number, bank_code = @bank_code, bank_name = @bank_name,
+			logo_hash = @logo_hash, logo = case when logo_hash = @logo_hash then logo else @new_logo end,
 			requests_per_minute = @requests_per_minute, credential_requests_per_minute = @credential_requests_per_minute, caps = @caps, clock = @clock,
 			status = @status, status_reason = @status_reason, status_changed_at = @status_changed_at,
 			status_changed_by = @status_changed_by, erase_at = @erase_at, erasure_waits_for = '',
@@ -108,11 +109,18 @@ func tenantArgs(t domain.Tenant) pg.Args {
 		"invoice_prefix": t.InvoicePrefix, "invoice_year": t.InvoiceYear, "legal_name": t.LegalName, "address": t.Address, "tax_id": t.TaxID,
 		"tax_behavior": t.TaxBehavior, "default_taxes": t.DefaultTaxes, "locale": t.Locale,
 		"bank_account_holder": t.BankAccountHolder, "bank_account_number": t.BankAccountNumber, "bank_code": t.BankCode, "bank_name": t.BankName,
+		"logo_hash": t.LogoHash, "new_logo": t.NewLogo,
 		"status": t.Status, "status_reason": t.StatusReason, "status_changed_at": t.StatusChangedAt,
 		"status_changed_by": t.StatusChangedBy, "erase_at": t.EraseAt,
 		"requests_per_minute": t.RequestsPerMinute, "credential_requests_per_minute": t.CredentialRequestsPerMinute, "caps": t.Caps,
 		"external_id": t.ExternalID, "metadata": pg.JSONText(t.Metadata),
 	}
+}
+
+// Logo returns the logo of the caller's tenant, or domain.ErrLogoNotFound.
+func Logo(ctx context.Context, q pg.Q) (domain.Logo, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[domain.Logo], domain.ErrLogoNotFound,
+		`select logo_hash, logo from tenants where tenant_id = @tenant and logo is not null`, pg.Args{})
 }
 
 func oneTenant(ctx context.Context, q pg.Q, sql string, args ...any) (domain.Tenant, error) {

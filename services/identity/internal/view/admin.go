@@ -40,6 +40,7 @@ type TenantRecord struct {
 	AccountNumber string                    `json:"bank_account_number"`
 	BankCode      string                    `json:"bank_code"`
 	BankName      string                    `json:"bank_name"`
+	LogoHash      string                    `json:"logo_hash"`
 	Limits        internalapi.TenantLimits  `json:"limits"`     // that differ from the defaults
 	TestClock     *time.Time                `json:"test_clock"` // null: real time
 	Status        string                    `json:"status"`
@@ -90,7 +91,7 @@ func AuditedTenant(t domain.Tenant) TenantRecord {
 		BookingPolicy: internalPolicy(t.Policy),
 		InvoicePrefix: t.InvoicePrefix, InvoiceYear: t.InvoiceYear, LegalName: t.LegalName, Address: t.Address, TaxID: t.TaxID,
 		TaxBehavior: string(t.TaxBehavior), DefaultTaxes: t.DefaultTaxes, Locale: t.Locale,
-		AccountHolder: t.BankAccountHolder, AccountNumber: t.BankAccountNumber, BankCode: t.BankCode, BankName: t.BankName, Limits: TenantLimits(t.Limits),
+		AccountHolder: t.BankAccountHolder, AccountNumber: t.BankAccountNumber, BankCode: t.BankCode, BankName: t.BankName, LogoHash: t.LogoHash, Limits: TenantLimits(t.Limits),
 		TestClock: utc(t.Clock), Status: string(t.Status), StatusReason: t.StatusReason, StatusChanged: utc(t.StatusChangedAt), EraseAt: utc(t.EraseAt),
 		Version: t.Version, CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
 	}

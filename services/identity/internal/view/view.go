@@ -2,6 +2,7 @@
 package view
 
 import (
+	"encoding/base64"
 	"time"
 
 	"github.com/oapi-codegen/nullable"
@@ -100,7 +101,13 @@ func InternalTenant(t domain.Tenant) internalapi.Tenant {
 		InvoicePrefix: t.InvoicePrefix, InvoiceYear: t.InvoiceYear, LegalName: t.LegalName, Address: t.Address, TaxID: t.TaxID,
 		TaxBehavior: new(internalapi.TaxBehavior(t.TaxBehavior)), DefaultTaxes: new(taxes(t.DefaultTaxes)),
 		Locale: t.Locale, BankAccountHolder: &t.BankAccountHolder, BankAccountNumber: &t.BankAccountNumber, BankCode: &t.BankCode, BankName: &t.BankName,
+		LogoHash: &t.LogoHash,
 	}
+}
+
+// TenantLogo returns a tenant's logo in the form of other services.
+func TenantLogo(l domain.Logo) internalapi.TenantLogo {
+	return internalapi.TenantLogo{Hash: l.Hash, MediaType: l.MediaType(), Logo: base64.StdEncoding.EncodeToString(l.Content)}
 }
 
 func taxes(list []money.Tax) []api.Tax {
