@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
@@ -98,19 +98,9 @@ func (a *API) getCreditNotePdf(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	zone, err := civil.Location(caller.FromContext(ctx).Timezone)
-	if err != nil {
-		return err
-	}
-	info, err := a.Tenants.Invoicing(ctx)
-	if err != nil {
-		return err
-	}
-	body, err := view.PDF(ctx, view.PrintedCreditNote(n, v, info, zone))
-	if err != nil {
-		return err
-	}
-	return httpx.PDF(c, body)
+	return a.print(c, func(info domain.Invoicing, zone *time.Location) view.Document {
+		return view.PrintedCreditNote(n, v, info, zone)
+	})
 }
 
 func fromCreditNoteCreate(b api.CreditNoteCreate) domain.CreditNoteInput {

@@ -32,7 +32,11 @@ func (a *API) getInvoicePdf(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.print(c, v.CustomerID, func(customer *domain.Customer, info domain.Invoicing, zone *time.Location) view.Document {
+	customer, err := a.printedCustomer(ctx, v.CustomerID)
+	if err != nil {
+		return err
+	}
+	return a.print(c, func(info domain.Invoicing, zone *time.Location) view.Document {
 		return view.PrintedInvoice(v, customer, info, zone, served)
 	})
 }
@@ -49,21 +53,19 @@ func (a *API) getQuotePdf(c *gin.Context) error {
 		return err
 	}
 	q = q.At(a.now(ctx))
-	return a.print(c, q.CustomerID, func(customer *domain.Customer, info domain.Invoicing, zone *time.Location) view.Document {
+	customer, err := a.printedCustomer(ctx, q.CustomerID)
+	if err != nil {
+		return err
+	}
+	return a.print(c, func(info domain.Invoicing, zone *time.Location) view.Document {
 		return view.PrintedQuote(q, customer, info, zone)
 	})
 }
 
-// print responds with a document, created from its customer and the operator's printed details.
-func (a *API) print(
-	c *gin.Context, id domain.CustomerID, document func(customer *domain.Customer, info domain.Invoicing, zone *time.Location) view.Document,
-) error {
+// print responds with a document, created from the operator's printed details, with the operator's logo.
+func (a *API) print(c *gin.Context, document func(info domain.Invoicing, zone *time.Location) view.Document) error {
 	ctx := c.Request.Context()
 	zone, err := civil.Location(caller.FromContext(ctx).Timezone)
-	if err != nil {
-		return err
-	}
-	customer, err := a.printedCustomer(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -71,7 +73,11 @@ func (a *API) print(
 	if err != nil {
 		return err
 	}
-	body, err := view.PDF(ctx, document(customer, info, zone))
+	d := document(info, zone)
+	if d.Logo, err = a.Tenants.Logo(ctx, info.LogoHash); err != nil {
+		return err
+	}
+	body, err := view.PDF(ctx, d)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/zlib"
 	"context"
+	"image"
+	"image/jpeg"
 	"io"
 	"net/http"
 	"regexp"
@@ -118,6 +120,27 @@ func TestDocumentsInTheCustomersLanguage(t *testing.T) {
 	in(quote, "fr")
 	w.tenants.Info.Country = "IT"
 	in(quote, "en")
+}
+
+// TestLogoOnDocuments checks that quotes, invoices and credit notes have the tenant's logo, and only if it has one.
+func TestLogoOnDocuments(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	var content bytes.Buffer
+	if err := jpeg.Encode(&content, image.NewGray(image.Rect(0, 0, 40, 30)), nil); err != nil {
+		t.Fatal(err)
+	}
+	w.tenants.Image = domain.Logo{MediaType: "image/jpeg", Content: content.Bytes()}
+	invoice := "/invoices/" + w.open(ctx, 1000).ID
+	note := "/credit-notes/" + decode[resource](w.do(ctx, "POST", invoice+"/credit-notes", `{"amount":{"amount":500,"currency":"USD"}}`).is(201)).ID
+	for _, path := range []string{"/quotes/" + w.newQuote(ctx, "").ID, invoice, note} {
+		for hash, shown := range map[string]bool{"": false, "h": true} {
+			w.tenants.Info.LogoHash = hash
+			if got := w.do(ctx, "GET", path+"/pdf", "").pdf(); strings.Contains(got, content.String()) != shown {
+				t.Errorf("%s shows the logo: %t, want %t", path, !shown, shown)
+			}
+		}
+	}
 }
 
 // printedText returns the Latin text of a document.

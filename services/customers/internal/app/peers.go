@@ -60,6 +60,9 @@ type ObjectEvents interface {
 type TenantService interface {
 	// Invoicing returns the data of the caller's tenant that invoices and quotes show.
 	Invoicing(ctx context.Context) (domain.Invoicing, error)
+	// Logo returns the logo of the caller's tenant, whose hash is that of Invoicing. It returns the zero Logo for "", or if the logo was
+	// removed since.
+	Logo(ctx context.Context, hash string) (domain.Logo, error)
 	// Acting returns this service as the caller for a tenant, for work that no request is waiting for. The caller carries the
 	// tenant's time zone, currency, policy version and test clock.
 	Acting(ctx context.Context, tenant ids.Tenant, mode caller.Mode) (caller.Caller, error)

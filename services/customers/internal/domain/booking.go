@@ -90,7 +90,14 @@ type Invoicing struct {
 	TaxID     string
 	Locale    string // BCP 47; "" for the language of the country
 	Bank      BankAccount
+	LogoHash  string // of the logo; "" when none is set
 	Defaults  TaxDefaults
+}
+
+// Logo is the image on the documents of a tenant. The zero Logo is none.
+type Logo struct {
+	MediaType string // image/png or image/jpeg
+	Content   []byte // with 8 bits per channel, not transparent, not interlaced
 }
 
 // BankAccount is the account for bank transfers. Empty texts are not shown.

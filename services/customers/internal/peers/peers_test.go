@@ -1,6 +1,8 @@
 package peers_test
 
 import (
+	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,6 +70,7 @@ func invoicing(version int64, clock *time.Time) internalapi.Tenant {
 		InvoiceYear: true, LegalName: "Demo GmbH", Address: "Kai 1\nKiel", TaxID: "DE1",
 		TaxBehavior: new(internalapi.Inclusive), DefaultTaxes: &[]api.Tax{{Name: "VAT", Rate: "19"}},
 		Locale: new("de"), BankAccountHolder: new("Demo"), BankAccountNumber: new("DE89370400440532013000"), BankCode: new("COBADEFF"), BankName: new("Bank"),
+		LogoHash: new("h"),
 	}
 }
 
@@ -89,7 +92,7 @@ func TestInvoicingIsCachedByVersion(t *testing.T) {
 		c.PolicyVersion = policyVersion
 		got, err := tenants.Invoicing(caller.With(ctx, c))
 		want := domain.Invoicing{Prefix: prefix, Year: true, Name: "Demo", LegalName: "Demo GmbH", Address: "Kai 1\nKiel", TaxID: "DE1"}
-		want.Locale, want.Bank = "de", domain.BankAccount{Holder: "Demo", Number: "DE89370400440532013000", Code: "COBADEFF", Name: "Bank"}
+		want.LogoHash, want.Locale, want.Bank = "h", "de", domain.BankAccount{Holder: "Demo", Number: "DE89370400440532013000", Code: "COBADEFF", Name: "Bank"}
 		want.Defaults = domain.TaxDefaults{Behavior: domain.TaxInclusive, Taxes: []money.Tax{{Name: "VAT", Rate: 190_000}}}
 		if err != nil || !reflect.DeepEqual(got, want) || calls.Load() != wantCalls {
 			t.Errorf("version %d: %+v, %v after %d calls", policyVersion, got, err, calls.Load())
@@ -104,7 +107,7 @@ func TestInvoicingIsCachedByVersion(t *testing.T) {
 	at(1, "R1-", 3)
 }
 
-// TestInvoicingOfThePreviousVersion checks that the response of an identity that knows no taxes and no bank account means none, and is not stored.
+// TestInvoicingOfThePreviousVersion checks that the response of an identity that knows no taxes, no bank account and no logo means none, and is not stored.
 func TestInvoicingOfThePreviousVersion(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
@@ -112,7 +115,7 @@ func TestInvoicingOfThePreviousVersion(t *testing.T) {
 		body := invoicing(1, nil)
 		if calls.Add(1) == 1 {
 			body.TaxBehavior, body.DefaultTaxes = nil, nil
-			body.Locale, body.BankAccountHolder, body.BankAccountNumber, body.BankCode, body.BankName = nil, nil, nil, nil, nil
+			body.Locale, body.BankAccountHolder, body.BankAccountNumber, body.BankCode, body.BankName, body.LogoHash = nil, nil, nil, nil, nil, nil
 		}
 		_ = json.NewEncoder(w).Encode(body)
 	}))
@@ -121,6 +124,78 @@ func TestInvoicingOfThePreviousVersion(t *testing.T) {
 		if got, err := tenants.Invoicing(ctx); err != nil || !reflect.DeepEqual(got.Defaults, want) || got.Bank.Name != []string{"", "Bank"}[i] {
 			t.Errorf("call %d: %+v, %v", i+1, got.Defaults, err)
 		}
+	}
+}
+
+// TestLogo checks that the logo of the caller's tenant is requested once and stored by its own hash, and that a tenant without a logo causes
+// no request.
+func TestLogo(t *testing.T) {
+	t.Parallel()
+	ctx := pgtest.Ctx(t, caller.Test)
+	var calls atomic.Int64
+	current := "a" // the hash of the tenant's logo at identity; "": none
+	tenants := peers.NewTenants(other(t, "identity", func(w http.ResponseWriter, r *http.Request, from caller.Caller) {
+		calls.Add(1)
+		if tenant := caller.FromContext(ctx).Tenant; from.Tenant != tenant || r.URL.Path != "/internal/v1/tenants/"+tenant.String()+"/logo" {
+			t.Errorf("requested %s for %s", r.URL.Path, from.Tenant)
+		}
+		switch current {
+		case "":
+			httpx.WriteError(w, "https://booking.test", "req_1", apperr.New(apperr.NotFound, "logo_not_found", "The tenant has no logo."))
+		case "down":
+			httpx.WriteError(w, "https://booking.test", "req_1", apperr.ErrInternal)
+		default:
+			_ = json.NewEncoder(w).Encode(internalapi.TenantLogo{Hash: current, MediaType: "image/png", Logo: base64.StdEncoding.EncodeToString([]byte("logo " + current))})
+		}
+	}))
+	for i, c := range []struct {
+		hash, current, want string
+		calls               int64
+	}{
+		{"", "a", "", 0},
+		{"a", "a", "logo a", 1},
+		{"a", "b", "logo a", 1},
+		{"b", "c", "logo c", 2}, // it was changed again since
+		{"c", "", "logo c", 2},
+		{"b", "", "", 3}, // it was removed since
+		{"b", "b", "logo b", 4},
+		{"", "", "", 4},
+	} {
+		current = c.current
+		got, err := tenants.Logo(ctx, c.hash)
+		if err != nil || string(got.Content) != c.want || (c.want != "" && got.MediaType != "image/png") || calls.Load() != c.calls {
+			t.Errorf("call %d: %q, %v after %d requests", i+1, got.Content, err, calls.Load())
+		}
+	}
+	current = "down"
+	if got, err := tenants.Logo(ctx, "d"); err == nil {
+		t.Errorf("without identity: %q", got.Content)
+	}
+}
+
+// TestStoredLogosHaveABound checks that only some of the logos of very many tenants are stored.
+func TestStoredLogosHaveABound(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	large := base64.StdEncoding.EncodeToString(make([]byte, 512<<10))
+	tenants := peers.NewTenants(other(t, "identity", func(w http.ResponseWriter, _ *http.Request, from caller.Caller) {
+		calls.Add(1)
+		_ = json.NewEncoder(w).Encode(internalapi.TenantLogo{Hash: from.Tenant.String(), MediaType: "image/png", Logo: large})
+	}))
+	const most = 32 // that fit
+	clients := make([]context.Context, 3*most)
+	for i := range clients {
+		clients[i] = pgtest.Ctx(t, caller.Live)
+	}
+	for range 2 {
+		for _, ctx := range clients {
+			if _, err := tenants.Logo(ctx, caller.FromContext(ctx).Tenant.String()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n := calls.Load(); n < 4*most {
+		t.Errorf("%d requests for two times %d logos", n, 3*most)
 	}
 }
 

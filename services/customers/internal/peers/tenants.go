@@ -2,11 +2,15 @@ package peers
 
 import (
 	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/maypok86/otter/v2"
 
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/peer"
@@ -20,6 +24,8 @@ const (
 	maxTenants = 10_000
 	// maxAge limits the age of a cached tenant when no request specifies its version.
 	maxAge = 5 * time.Second
+	// maxLogos bounds the cache of logos, in bytes. A logo takes 512 kB at most.
+	maxLogos = 16 << 20
 )
 
 // Tenants requests tenants from identity. It implements app.TenantService. It caches the data that invoices show under the version
@@ -28,6 +34,7 @@ type Tenants struct {
 	client  *peer.Client
 	shown   *otter.Cache[versioned, domain.Invoicing]
 	working *otter.Cache[ids.Tenant, internalapi.Tenant]
+	logos   *otter.Cache[string, domain.Logo] // by hash
 }
 
 type versioned struct {
@@ -42,6 +49,9 @@ func NewTenants(client *peer.Client) *Tenants {
 		shown:  otter.Must(&otter.Options[versioned, domain.Invoicing]{MaximumSize: maxTenants}),
 		working: otter.Must(&otter.Options[ids.Tenant, internalapi.Tenant]{
 			MaximumSize: maxTenants, ExpiryCalculator: otter.ExpiryWriting[ids.Tenant, internalapi.Tenant](maxAge),
+		}),
+		logos: otter.Must(&otter.Options[string, domain.Logo]{
+			MaximumWeight: maxLogos, Weigher: func(_ string, l domain.Logo) uint32 { return uint32(len(l.Content)) }, //nolint:gosec // at most 512 kB
 		}),
 	}
 }
@@ -75,11 +85,39 @@ func (t *Tenants) Invoicing(ctx context.Context) (domain.Invoicing, error) {
 			return domain.Invoicing{}, err
 		}
 	}
-	// An older response must not be stored for the newer version, nor one of the previous version of identity, which lacks the bank account.
-	if got.PolicyVersion >= c.PolicyVersion && got.BankName != nil {
+	if got.LogoHash != nil {
+		shown.LogoHash = *got.LogoHash
+	}
+	// An older response must not be stored for the newer version, nor one of the previous version of identity, which lacks the logo.
+	if got.PolicyVersion >= c.PolicyVersion && got.LogoHash != nil {
 		t.shown.Set(key, shown)
 	}
 	return shown, nil
+}
+
+// Logo returns the logo of the caller's tenant. It requests a logo once, and stores it by the hash that it has then, which can be newer.
+func (t *Tenants) Logo(ctx context.Context, hash string) (domain.Logo, error) {
+	if hash == "" {
+		return domain.Logo{}, nil
+	}
+	if logo, ok := t.logos.GetIfPresent(hash); ok {
+		return logo, nil
+	}
+	var got internalapi.TenantLogo
+	err := t.client.Do(ctx, http.MethodGet, "/internal/v1/tenants/"+caller.FromContext(ctx).Tenant.String()+"/logo", nil, &got)
+	var e *apperr.Error
+	if errors.As(err, &e) && e.Kind == apperr.NotFound {
+		return domain.Logo{}, nil
+	}
+	if err != nil {
+		return domain.Logo{}, err
+	}
+	logo := domain.Logo{MediaType: got.MediaType}
+	if logo.Content, err = base64.StdEncoding.DecodeString(got.Logo); err != nil {
+		return domain.Logo{}, fmt.Errorf("decode logo: %w", err)
+	}
+	t.logos.Set(got.Hash, logo)
+	return logo, nil
 }
 
 // Acting returns this service as the caller for a tenant, in the tenant's state at most 5 s ago.

@@ -12,7 +12,8 @@ import (
 // Document is an invoice, a quote or a credit note as it is printed. Texts can contain line breaks. Empty ones are left out.
 type Document struct {
 	Language Language
-	Letter   bool   // US Letter paper instead of A4
+	Letter   bool // US Letter paper instead of A4
+	Logo     domain.Logo
 	Title    string // such as "Invoice"
 	Number   string
 	Issued   time.Time

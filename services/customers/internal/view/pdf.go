@@ -25,6 +25,10 @@ const (
 	rowSpace   = 1.6
 	minLines   = 2   // lines of a description that stay together
 	headHeight = 7.6 // of the table's head, with the space below it
+	// The largest logo, and the space below a logo.
+	logoWidth  = 50.0
+	logoHeight = 20.0
+	logoSpace  = 4.0
 	// The rows of the totals.
 	totalHeight = 6.0
 	totalWidth  = 80.0 // of the names
@@ -239,18 +243,34 @@ func (p printer) room(y, height float64) float64 {
 	return margin
 }
 
-// head writes the title, the operator, the recipient and the facts, over as many pages as they need.
+// logo draws the logo in the upper right corner, as large as possible. It returns where the text below it begins.
+func (p printer) logo() float64 {
+	if p.doc.Logo.Content == nil {
+		return margin
+	}
+	options := fpdf.ImageOptions{ImageType: p.ImageTypeFromMime(p.doc.Logo.MediaType)}
+	image := p.RegisterImageOptionsReader("logo", options, bytes.NewReader(p.doc.Logo.Content))
+	if p.Err() {
+		return margin // Output returns the error
+	}
+	scale := min(logoWidth/image.Width(), logoHeight/image.Height())
+	width, height := scale*image.Width(), scale*image.Height()
+	p.ImageOptions("logo", p.width-margin-p.GetCellMargin()-width, margin, width, height, false, options, 0, "")
+	return margin + height + logoSpace
+}
+
+// head writes the logo, the title, the operator, the recipient and the facts, over as many pages as they need.
 func (p printer) head() {
-	half := p.width/2 - margin
+	half, top := p.width/2-margin, p.logo()
 	p.style("B", 20, 20)
-	p.SetXY(p.width/2, margin)
+	p.SetXY(p.width/2, top)
 	p.CellFormat(half, 8, plain(p.doc.Title), "", 0, "R", false, 0, "")
 	p.style("", 11, 90)
-	p.SetXY(p.width/2, margin+9)
+	p.SetXY(p.width/2, top+9)
 	p.CellFormat(half, 5, plain(p.doc.Number), "", 0, "R", false, 0, "")
 	y := p.operator(half)
 	if p.PageNo() == 1 {
-		y = max(y, margin+20)
+		y = max(y, top+20)
 	}
 	y = p.room(y+10, 5+minLines*lineHeight)
 	p.style("", 8, 130)

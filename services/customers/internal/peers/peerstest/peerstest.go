@@ -224,6 +224,7 @@ func (f *Bookings) Requests() []domain.LinkedBooking {
 // Tenants replaces identity.
 type Tenants struct {
 	Info   domain.Invoicing
+	Image  domain.Logo // if Info has a LogoHash
 	Fail   error
 	Before func() // runs before Invoicing responds; nil: nothing
 }
@@ -238,6 +239,14 @@ func (f *Tenants) Invoicing(context.Context) (domain.Invoicing, error) {
 		info.Defaults.Behavior = domain.TaxExclusive
 	}
 	return info, f.Fail
+}
+
+// Logo implements app.TenantService.
+func (f *Tenants) Logo(_ context.Context, hash string) (domain.Logo, error) {
+	if hash == "" {
+		return domain.Logo{}, nil
+	}
+	return f.Image, f.Fail
 }
 
 // Acting implements app.TenantService.
