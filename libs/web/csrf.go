@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -8,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"time"
@@ -20,7 +23,8 @@ var (
 	ErrFormMalformed = errors.New("web: the form is malformed")
 )
 
-// ReadForm returns the fields of a form, which must not exceed limit bytes. It rejects a form that another site sent.
+// ReadForm returns the fields of a form, which must not exceed limit bytes. The value of a file is its content, or "" if none was
+// selected. ReadForm rejects a form that another site sent.
 // FormKey.Genuine checks whether the form was shown to this browser.
 func (s *Site) ReadForm(w http.ResponseWriter, r *http.Request, limit int64) (url.Values, error) {
 	if err := s.crossing.Check(r); err != nil {
@@ -30,11 +34,34 @@ func (s *Site) ReadForm(w http.ResponseWriter, r *http.Request, limit int64) (ur
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFormTooLarge, err)
 	}
-	form, err := url.ParseQuery(string(raw))
+	form, err := parseForm(r.Header.Get("Content-Type"), raw)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFormMalformed, err)
 	}
 	return form, nil
+}
+
+// parseForm reads a form in one of the two encodings of browsers. Only forms with files are multipart.
+func parseForm(contentType string, raw []byte) (url.Values, error) {
+	encoding, params, _ := mime.ParseMediaType(contentType)
+	if encoding != "multipart/form-data" {
+		return url.ParseQuery(string(raw))
+	}
+	form, parts := url.Values{}, multipart.NewReader(bytes.NewReader(raw), params["boundary"])
+	for {
+		part, err := parts.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return form, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		content, err := io.ReadAll(part)
+		if err != nil {
+			return nil, err
+		}
+		form.Add(part.FormName(), string(content))
+	}
 }
 
 // FormKey is the key that the tokens of forms are bound to. A form without a token of the browser's own key was not shown to this

@@ -41,6 +41,42 @@ func TestReadForm(t *testing.T) {
 	}
 }
 
+// TestReadFormWithFiles checks that a form with files has the content of each file, whatever bytes it consists of, and the same limit.
+func TestReadFormWithFiles(t *testing.T) {
+	t.Parallel()
+	s := site(t, "https://book.test")
+	const kind, file = `multipart/form-data; boundary="b"`, "\x89PNG\r\n\x00\xff--b"
+	part := func(header, content string) string { return "--b\r\n" + header + "\r\n\r\n" + content + "\r\n" }
+	name := part(`Content-Disposition: form-data; name="name"`, "Boat & Söhne=%zz")
+	whole := name + part(`Content-Disposition: form-data; name="logo"; filename="../l.png"`+"\r\nContent-Type: image/png\r\nContent-Transfer-Encoding: quoted-printable", file) +
+		part(`Content-Disposition: form-data; name="none"; filename=""`, "") + "--b--\r\n"
+	for what, tc := range map[string]struct {
+		kind, body string
+		limit      int
+		want       error
+	}{
+		"complete":           {kind, whole, len(whole), nil},
+		"too large":          {kind, whole, len(whole) - 1, web.ErrFormTooLarge},
+		"cut off":            {kind, name, 1000, web.ErrFormMalformed},
+		"cut off in a file":  {kind, whole[:len(whole)-60], 1000, web.ErrFormMalformed},
+		"without a boundary": {"multipart/form-data", whole, 1000, web.ErrFormMalformed},
+		"a wrong header":     {kind, "--b\r\nx\r\n\r\n\r\n--b--\r\n", 1000, web.ErrFormMalformed},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "http://console:8080/admin", strings.NewReader(tc.body))
+		r.Header.Set("Content-Type", tc.kind)
+		form, err := s.ReadForm(httptest.NewRecorder(), r, int64(tc.limit))
+		if !errors.Is(err, tc.want) || tc.want == nil && (form.Get("name") != "Boat & Söhne=%zz" || form.Get("logo") != file || !form.Has("none") || form.Get("none") != "") {
+			t.Errorf("%s: %q, %v", what, form, err)
+		}
+	}
+	r := httptest.NewRequest(http.MethodPost, "http://console:8080/admin", strings.NewReader(whole))
+	r.Header.Set("Content-Type", kind)
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	if form, err := s.ReadForm(httptest.NewRecorder(), r, 1000); !errors.Is(err, web.ErrCrossSite) {
+		t.Errorf("another site: %v, %v", form, err)
+	}
+}
+
 func TestFormTokens(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

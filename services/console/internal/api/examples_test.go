@@ -1,9 +1,15 @@
 package api_test
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // oneID ends the id of each object in internal calls.
 const oneID = "_01k00000000000000000000001"
+
+// onePixel is a PNG image in Base64.
+const onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
 
 // internalExample returns the response to an internal call: nil if it has no body. Each call returns its own copy.
 func internalExample(operation string) (body any, ok bool) {
@@ -48,14 +54,16 @@ func internalExample(operation string) (body any, ok bool) {
 
 func settingsExample(operation string) (body any, ok bool) {
 	switch operation {
-	case "lookupTenant", "updateTenant":
+	case "lookupTenantLogo":
+		return map[string]any{"hash": strings.Repeat("ab", 32), "media_type": "image/png", "logo": onePixel}, true
+	case "lookupTenant", "updateTenant", "setTenantLogo":
 		return map[string]any{
 			"id": "tn" + oneID, "slug": "alpha", "name": "Alpha", "timezone": "America/New_York", "currency": "USD", "country": "US", "policy_version": 1, "clock": nil,
 			"booking_policy": map[string]any{
 				"auto_confirm": false, "hold_ttl_minutes": 30, "min_notice_minutes": 120, "max_advance_days": 365, "confirm_on_deposit": true,
 				"refund_rules": []any{map[string]any{"hours_before": 48, "percent": 50}}, "auto_refund": false, "refund_late_payments": true,
 			},
-			"invoice_prefix": "INV-", "invoice_year": true, "legal_name": "Alpha Ltd", "address": "1 Main Street", "tax_id": "",
+			"invoice_prefix": "INV-", "invoice_year": true, "legal_name": "Alpha Ltd", "address": "1 Main Street", "tax_id": "", "logo_hash": strings.Repeat("ab", 32),
 		}, true
 	case "getGatewayAccount", "connectGatewayAccount":
 		return map[string]any{

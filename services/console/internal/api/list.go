@@ -244,13 +244,18 @@ func (p *page) download(r domain.Request, accept, name, disposition, prefix stri
 		return err
 	}
 	defer body.Close()
+	return p.sendFile(mediaType, disposition+`; filename="`+name+`"`, io.MultiReader(strings.NewReader(prefix), body))
+}
+
+// sendFile responds with a file, which the browser shows on its own without running anything.
+func (p *page) sendFile(mediaType, disposition string, content io.Reader) error {
 	p.server.site.Guard(p.c.Writer)
 	h := p.c.Writer.Header()
 	h.Set("Content-Type", mediaType)
-	h.Set("Content-Disposition", disposition+`; filename="`+name+`"`)
+	h.Set("Content-Disposition", disposition)
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox") // the browser's own viewer shows it
 	p.c.Writer.WriteHeader(http.StatusOK)
-	if _, err := io.Copy(p.c.Writer, io.MultiReader(strings.NewReader(prefix), body)); err != nil {
+	if _, err := io.Copy(p.c.Writer, content); err != nil {
 		panic(http.ErrAbortHandler) // an interrupted list must not look complete
 	}
 	return nil

@@ -77,7 +77,11 @@ func withOnce(h handler) handler {
 func (f *form) saveDraft() (to string, stored bool) {
 	path, query := f.formPage()
 	proof, _, proven := strings.Cut(f.posted.Get("form"), ".")
-	if key := f.posted.Get("once"); proven && proof != "" && onceForm.MatchString(key) && path != "" {
+	key := f.posted.Get("once")
+	switch genuine := proven && proof != "" && onceForm.MatchString(key) && path != ""; {
+	case genuine && f.c.FullPath() == logoPath: // a file is not stored, and the page shows another form
+		query.Set("done", "logo_unchanged")
+	case genuine:
 		err := f.app.Services.SaveDraft(f.r.Context(), httpx.RequestID(f.c), key, proof, domain.Draft{Page: path, Values: domain.Keepable(f.posted)})
 		switch {
 		case err == nil:

@@ -60,7 +60,7 @@ var least = map[string]string{
 	"GET /members": "admin", "GET /members/:id": "admin", "GET /members/new": "admin", "POST /members/new": "admin", "GET /members/:id/role": "admin",
 	"POST /members/:id/role": "admin", "GET /members/:id/remove": "admin", "POST /members/:id/remove": "admin",
 	"GET /audit": "admin", "POST /audit/verify": "admin",
-	"GET /business": "admin", "POST /business": "admin", "GET /policy": "admin", "POST /policy": "admin",
+	"GET /business": "admin", "POST /business": "admin", "GET /logo": "admin", "POST /business/logo": "admin", "GET /policy": "admin", "POST /policy": "admin",
 	"GET /gateway": "admin", "POST /gateway": "admin", "GET /gateway/disconnect": "admin", "POST /gateway/disconnect": "admin",
 	"GET /availability": "viewer", "GET /prices": "viewer", "GET /clock": "staff", "POST /clock": "staff",
 	"POST /views": "viewer", "POST /views/:id/delete": "viewer",
@@ -135,7 +135,7 @@ func idOf(name string) string {
 func (p *platform) changedForm(path string) url.Values {
 	w := p.get("owner", path)
 	if w.Code != http.StatusOK { // the form is on another page
-		return url.Values{"version": {"1"}, "unit_id": {"un_01k00000000000000000000002"}, "list": {"bookings"}, "query": {"status=pending"}, "name": {"Open"}, "to": {"day"}}
+		return url.Values{"version": {"1"}, "unit_id": {"un_01k00000000000000000000002"}, "list": {"bookings"}, "query": {"status=pending"}, "name": {"Open"}, "to": {"day"}, "remove": {"true"}}
 	}
 	form := formOf(p.t, parse(p.t, w.Body.String()), path)
 	form.Del("form")

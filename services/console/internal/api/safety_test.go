@@ -13,7 +13,7 @@ import (
 )
 
 // without are the forms that are submitted to an address without a page, and the page to which they lead.
-var without = map[string]string{"POST /audit/verify": "/audit", "POST /bookings/:id/move": "/bookings/:id", "POST /views": "", "POST /views/:id/delete": ""}
+var without = map[string]string{"POST /audit/verify": "/audit", "POST /bookings/:id/move": "/bookings/:id", "POST /views": "", "POST /views/:id/delete": "", "POST /business/logo": "/business"}
 
 // TestWithoutASession checks that a browser without a session is redirected to the sign-in and returns to the page. Only identity
 // is called.

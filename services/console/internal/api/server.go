@@ -91,7 +91,7 @@ func (s *Server) get() map[string]handler {
 	out := map[string]handler{
 		"": openToday, "/": openToday, "/today": today, "/calendar": calendar, "/departure": departure, "/search": search, "/board": board, "/live": live,
 		"/quickstart": quickStart, "/clock": clockPage, "/availability": availability, "/prices": prices,
-		"/business": settingsPage("business"), "/policy": settingsPage("policy"), "/gateway": gatewayPage, "/gateway/disconnect": disconnectPage,
+		"/business": settingsPage("business"), "/logo": showLogo, "/policy": settingsPage("policy"), "/gateway": gatewayPage, "/gateway/disconnect": disconnectPage,
 		"/customers/suggest": suggestCustomers, "/endpoints/:id/deliveries/:delivery": delivery, "/invoices/:id/reverse": reversePage,
 	}
 	for i := range domain.Resources {
@@ -124,7 +124,7 @@ func (s *Server) get() map[string]handler {
 // post returns the pages that change something, at the same addresses as the forms.
 func (s *Server) post() map[string]handler {
 	out := map[string]handler{
-		"/clock": setClock, "/business": saveSettings("business"), "/policy": saveSettings("policy"), "/gateway": connectGateway, "/gateway/disconnect": disconnectGateway,
+		"/clock": setClock, "/business": saveSettings("business"), strings.TrimPrefix(logoPath, workspaces): saveLogo, "/policy": saveSettings("policy"), "/gateway": connectGateway, "/gateway/disconnect": disconnectGateway,
 		"/quickstart": quickKey, "/audit/verify": verifyAudit, "/views": saveView, "/views/:id/delete": deleteView,
 		"/bookings/:id/move": move, "/endpoints/:id/deliveries/:delivery": sendAgain, "/invoices/:id/reverse": reverse,
 	}

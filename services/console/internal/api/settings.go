@@ -36,10 +36,13 @@ func (s *session) tenantSettings() (domain.Object, error) {
 	return o, err
 }
 
-func (f *form) settingsForm(name string) (pages.FormView, []forms.Field) {
+func (f *form) settingsForm(name string, o domain.Object) (pages.FormView, []forms.Field) {
 	out := pages.FormView{Title: f.T("page_" + name), Action: f.workspace.Path(name), Back: f.workspace.Path("today"), Button: f.T("save")}
 	if name == "policy" {
 		out.Try = f.T("preview")
+	}
+	if name == "business" {
+		out.Logo = f.logoView(o)
 	}
 	return out, f.fields("updateTenant", settings[name])
 }
@@ -56,7 +59,7 @@ func settingsPage(name string) handler {
 		if err != nil {
 			return err
 		}
-		out, fields := p.settingsForm(name)
+		out, fields := p.settingsForm(name, o)
 		if name == "policy" {
 			out.Preview = p.policyPreview(o)
 		}
@@ -77,7 +80,7 @@ func saveSettings(name string) handler {
 		if err != nil {
 			return err
 		}
-		out, fields := p.settingsForm(name)
+		out, fields := p.settingsForm(name, o)
 		body, err := p.reader().Changes(fields, p.posted, o)
 		if err == nil && p.posted.Has("try") {
 			if out.Preview, err = p.enteredPolicyPreview(fields); err == nil {

@@ -24,11 +24,11 @@ type Draft struct {
 	Values url.Values
 }
 
-// Keepable returns the values of a form that can be stored: all except secrets and the form's token.
+// Keepable returns the values of a form that can be stored: all except secrets, files and the form's token.
 func Keepable(form url.Values) url.Values {
 	out := url.Values{}
 	for name, values := range form {
-		if name != "form" && special[name] != SecretInput && special[name] != HeadersInput {
+		if name != "form" && !slices.Contains([]Input{SecretInput, HeadersInput, FileInput}, special[name]) {
 			out[name] = values
 		}
 	}
@@ -87,6 +87,7 @@ const (
 	DepositInput  Input = "deposit" // an amount or a percentage, depending on deposit_type
 	TaxesInput    Input = "taxes"   // names and rates
 	AddressInput  Input = "address" // one text for each part
+	FileInput     Input = "file"
 )
 
 // long are the text fields with a multi-line input.
@@ -99,6 +100,7 @@ var special = map[string]Input{
 	"deposit_value": DepositInput, "amount_minor": MoneyInput, "service_id": ChoiceInput, "unit_id": ChoiceInput, "package_id": ChoiceInput,
 	"redirect_uris": TextsInput, "browser_origins": TextsInput, "overlap_seconds": ChoiceInput, "secret_key": SecretInput, "webhook_secret": SecretInput,
 	"refund_rules": LinesInput, "taxes": TaxesInput, "default_taxes": TaxesInput, "event_date": DateInput, "url": URLInput, "type": ChoiceInput,
+	"logo": FileInput,
 }
 
 // InputOf returns the input of a field of the contract.

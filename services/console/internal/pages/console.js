@@ -28,6 +28,11 @@
   });
   addEventListener("pageshow", () => all("button:disabled").forEach((b) => { b.disabled = false; }));
 
+  // A file that is too large is not sent: the gateway would refuse the request without a page.
+  document.addEventListener("change", ({ target }) => {
+    if (target.dataset.maxBytes) target.setCustomValidity(target.files[0]?.size > target.dataset.maxBytes ? target.dataset.tooLarge : "");
+  });
+
   // Holds have a countdown in seconds.
   const countdown = () => {
     for (const el of all("[data-until]")) {

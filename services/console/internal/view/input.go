@@ -50,8 +50,8 @@ func (f Format) input(field forms.Field, name string, form url.Values, choices C
 	}
 	in.Hint = f.hint(field.Name)
 	switch in.Kind {
-	case domain.SecretInput, domain.HeadersInput:
-		in.Value = "" // no page contains a secret
+	case domain.SecretInput, domain.HeadersInput, domain.FileInput:
+		in.Value = "" // no page contains a secret or a file
 	case domain.NumberInput:
 		in.Min, in.Max = strconv.FormatInt(field.Min, 10), ""
 		if field.Max != 0 {
