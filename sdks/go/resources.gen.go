@@ -629,12 +629,12 @@ func (a *QuotesAPI) Cancel(ctx context.Context, id string, options ...Option) (*
 	return one[Quote](ctx, a.c, call{method: "POST", path: "/quotes/{id}/cancel", ids: []string{id}, key: true, strict: true}, options)
 }
 
-// GetPDF returns the quote as a PDF with the operator's legal name, address, tax ID and bank account, for the current
-// customer. It is printed in the language of the customer's `locale`, else of the operator's settings, else of the
-// operator's country (English, German or French, else English), on US Letter paper if the operator's country, or else
-// the customer's, is US, CA or MX, and otherwise on A4. You can also download a draft. The PDF has at most 60 pages:
-// longer descriptions, notes and terms are cut and end with `…`. If the tenant generates too many documents at the
-// same time, the response is 429 `rate_limited`.
+// GetPDF returns the quote as a PDF with the operator's logo, legal name, address, tax ID and bank account, for the
+// current customer. It is printed in the language of the customer's `locale`, else of the operator's settings, else of
+// the operator's country (English, German or French, else English), on US Letter paper if the operator's country, or
+// else the customer's, is US, CA or MX, and otherwise on A4. You can also download a draft. The PDF has at most 60
+// pages: longer descriptions, notes and terms are cut and end with `…`. If the tenant generates too many documents at
+// the same time, the response is 429 `rate_limited`.
 //
 // Requires the scope read:quotes. Errors: [ErrTenantSuspended], [ErrQuoteNotFound].
 func (a *QuotesAPI) GetPDF(ctx context.Context, id string, options ...Option) (*Document, error) {
@@ -867,11 +867,11 @@ func (a *InvoicesAPI) ReversePayment(ctx context.Context, id string, paymentID s
 	return one[Invoice](ctx, a.c, call{method: "POST", path: "/invoices/{id}/payments/{payment_id}/reverse", ids: []string{id, paymentID}, key: true, strict: true}, options)
 }
 
-// GetPDF returns the invoice as a PDF with the operator's legal name, address, tax ID and bank account, the due date,
-// and the date and method of the last 20 payments. It shows the recipient as of the time when the invoice was opened; a
-// draft shows the current customer. It is printed in the language of the customer's `locale`, else of the operator's
-// settings, else of the operator's country (English, German or French, else English), on US Letter paper if the
-// operator's country, or else the customer's, is US, CA or MX, and otherwise on A4. The PDF has at most 60 pages:
+// GetPDF returns the invoice as a PDF with the operator's logo, legal name, address, tax ID and bank account, the due
+// date, and the date and method of the last 20 payments. It shows the recipient as of the time when the invoice was
+// opened; a draft shows the current customer. It is printed in the language of the customer's `locale`, else of the
+// operator's settings, else of the operator's country (English, German or French, else English), on US Letter paper if
+// the operator's country, or else the customer's, is US, CA or MX, and otherwise on A4. The PDF has at most 60 pages:
 // longer descriptions, notes and terms are cut and end with `…`. If the tenant generates too many documents at the
 // same time, the response is 429 `rate_limited`.
 //

@@ -521,7 +521,7 @@ var Resources = []Resource{
 		{
 			Name: "get-pdf", Kind: Raw, Method: "GET", Path: "/quotes/{id}/pdf",
 			Summary:     "Download a quote as PDF",
-			Description: "Returns the quote as a PDF with the operator's legal name, address, tax ID and bank account, for the current customer. It is printed in the language of the customer's `locale`, else of the operator's settings, else of the operator's country (English, German or French, else English), on US Letter paper if the operator's country, or else the customer's, is US, CA or MX, and otherwise on A4. You can also download a draft. The PDF has at most 60 pages: longer descriptions, notes and terms are cut and end with `…`. If the tenant generates too many documents at the same time, the response is 429 `rate_limited`.",
+			Description: "Returns the quote as a PDF with the operator's logo, legal name, address, tax ID and bank account, for the current customer. It is printed in the language of the customer's `locale`, else of the operator's settings, else of the operator's country (English, German or French, else English), on US Letter paper if the operator's country, or else the customer's, is US, CA or MX, and otherwise on A4. You can also download a draft. The PDF has at most 60 pages: longer descriptions, notes and terms are cut and end with `…`. If the tenant generates too many documents at the same time, the response is 429 `rate_limited`.",
 			MediaType:   "application/pdf",
 			Scopes:      []string{"read:quotes"},
 			PathParams: []Param{
@@ -685,7 +685,7 @@ var Resources = []Resource{
 		{
 			Name: "get-pdf", Kind: Raw, Method: "GET", Path: "/invoices/{id}/pdf",
 			Summary:     "Download an invoice as PDF",
-			Description: "Returns the invoice as a PDF with the operator's legal name, address, tax ID and bank account, the due date, and the date and method of the last 20 payments. It shows the recipient as of the time when the invoice was opened; a draft shows the current customer. It is printed in the language of the customer's `locale`, else of the operator's settings, else of the operator's country (English, German or French, else English), on US Letter paper if the operator's country, or else the customer's, is US, CA or MX, and otherwise on A4. The PDF has at most 60 pages: longer descriptions, notes and terms are cut and end with `…`. If the tenant generates too many documents at the same time, the response is 429 `rate_limited`.",
+			Description: "Returns the invoice as a PDF with the operator's logo, legal name, address, tax ID and bank account, the due date, and the date and method of the last 20 payments. It shows the recipient as of the time when the invoice was opened; a draft shows the current customer. It is printed in the language of the customer's `locale`, else of the operator's settings, else of the operator's country (English, German or French, else English), on US Letter paper if the operator's country, or else the customer's, is US, CA or MX, and otherwise on A4. The PDF has at most 60 pages: longer descriptions, notes and terms are cut and end with `…`. If the tenant generates too many documents at the same time, the response is 429 `rate_limited`.",
 			MediaType:   "application/pdf",
 			Scopes:      []string{"read:invoices"},
 			PathParams: []Param{

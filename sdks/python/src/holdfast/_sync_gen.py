@@ -803,12 +803,12 @@ class Quotes:
     def get_pdf(self, id: str, **options: Unpack[Options]) -> Download:
         """Download a quote as PDF.
 
-        Returns the quote as a PDF with the operator's legal name, address, tax ID and bank account, for the current
-        customer. It is printed in the language of the customer's `locale`, else of the operator's settings, else of
-        the operator's country (English, German or French, else English), on US Letter paper if the operator's
-        country, or else the customer's, is US, CA or MX, and otherwise on A4. You can also download a draft. The PDF
-        has at most 60 pages: longer descriptions, notes and terms are cut and end with `…`. If the tenant generates
-        too many documents at the same time, the response is 429 `rate_limited`.
+        Returns the quote as a PDF with the operator's logo, legal name, address, tax ID and bank account, for the
+        current customer. It is printed in the language of the customer's `locale`, else of the operator's settings,
+        else of the operator's country (English, German or French, else English), on US Letter paper if the
+        operator's country, or else the customer's, is US, CA or MX, and otherwise on A4. You can also download a
+        draft. The PDF has at most 60 pages: longer descriptions, notes and terms are cut and end with `…`. If the
+        tenant generates too many documents at the same time, the response is 429 `rate_limited`.
 
         Args:
             id: ID of the quote, `qt_…`.
@@ -1133,13 +1133,13 @@ class Invoices:
     def get_pdf(self, id: str, **options: Unpack[Options]) -> Download:
         """Download an invoice as PDF.
 
-        Returns the invoice as a PDF with the operator's legal name, address, tax ID and bank account, the due date,
-        and the date and method of the last 20 payments. It shows the recipient as of the time when the invoice was
-        opened; a draft shows the current customer. It is printed in the language of the customer's `locale`, else of
-        the operator's settings, else of the operator's country (English, German or French, else English), on US
-        Letter paper if the operator's country, or else the customer's, is US, CA or MX, and otherwise on A4. The PDF
-        has at most 60 pages: longer descriptions, notes and terms are cut and end with `…`. If the tenant generates
-        too many documents at the same time, the response is 429 `rate_limited`.
+        Returns the invoice as a PDF with the operator's logo, legal name, address, tax ID and bank account, the due
+        date, and the date and method of the last 20 payments. It shows the recipient as of the time when the invoice
+        was opened; a draft shows the current customer. It is printed in the language of the customer's `locale`,
+        else of the operator's settings, else of the operator's country (English, German or French, else English), on
+        US Letter paper if the operator's country, or else the customer's, is US, CA or MX, and otherwise on A4. The
+        PDF has at most 60 pages: longer descriptions, notes and terms are cut and end with `…`. If the tenant
+        generates too many documents at the same time, the response is 429 `rate_limited`.
 
         Args:
             id: ID of the invoice, `inv_…`.

@@ -154,8 +154,8 @@ export class InvoicesResource extends Resource {
   /**
    * Download an invoice as PDF.
    *
-   * Returns the invoice as a PDF with the operator's legal name, address, tax ID and bank account, the due date, and the
-   * date and method of the last 20 payments. It shows the recipient as of the time when the invoice was opened; a draft
+   * Returns the invoice as a PDF with the operator's logo, legal name, address, tax ID and bank account, the due date, and
+   * the date and method of the last 20 payments. It shows the recipient as of the time when the invoice was opened; a draft
    * shows the current customer. It is printed in the language of the customer's `locale`, else of the operator's settings,
    * else of the operator's country (English, German or French, else English), on US Letter paper if the operator's country,
    * or else the customer's, is US, CA or MX, and otherwise on A4. The PDF has at most 60 pages: longer descriptions, notes
