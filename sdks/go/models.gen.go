@@ -1135,7 +1135,7 @@ type CreditNote struct {
 
 // CreditNoteCreate A credit note to create. Send at most one of `line_items` and `amount`. Without both, it credits everything that is left.
 type CreditNoteCreate struct {
-	// LineItems Lines to credit, 1 to 100, in the currency of the invoice. Their taxes must be those of lines of the invoice, and prices include taxes if those of the invoice do.
+	// LineItems Lines to credit, 1 to 100, in the currency of the invoice. Their taxes must be those of lines of the invoice, and prices include taxes if those of the invoice do. Lines with the same taxes must be at most the part of such lines of the invoice that is not credited yet, otherwise the response is 422 on `line_items`.
 	LineItems []LineItemInput `json:"line_items,omitzero"`
 
 	// Amount Amount to credit including taxes, in the currency of the invoice: at most the part of its total that no credit note has credited yet. It is spread over the taxes of the invoice. Null means everything that is left.

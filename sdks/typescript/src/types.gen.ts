@@ -3268,7 +3268,7 @@ export type CreditNoteStatus = "issued" | "refund_pending" | "refund_failed" | (
  */
 export type CreditNoteCreate = {
     /**
-     * Lines to credit, 1 to 100, in the currency of the invoice. Their taxes must be those of lines of the invoice, and prices include taxes if those of the invoice do.
+     * Lines to credit, 1 to 100, in the currency of the invoice. Their taxes must be those of lines of the invoice, and prices include taxes if those of the invoice do. Lines with the same taxes must be at most the part of such lines of the invoice that is not credited yet, otherwise the response is 422 on `line_items`.
      */
     line_items?: Array<LineItemInput>;
     /**

@@ -703,7 +703,7 @@ var Resources = []Resource{
 				{Name: "id", Type: "string", Required: true, Description: "ID of the invoice, `inv_…`."},
 			},
 			Fields: []Param{
-				{Name: "line_items", Type: "any", Array: true, Description: "Lines to credit, 1 to 100, in the currency of the invoice. Their taxes must be those of lines of the invoice, and prices include taxes if those of the invoice do."},
+				{Name: "line_items", Type: "any", Array: true, Description: "Lines to credit, 1 to 100, in the currency of the invoice. Their taxes must be those of lines of the invoice, and prices include taxes if those of the invoice do. Lines with the same taxes must be at most the part of such lines of the invoice that is not credited yet, otherwise the response is 422 on `line_items`."},
 				{Name: "amount.amount", Type: "integer", Description: "Amount in the currency's smallest unit, such as cents: 1 to 99,999,999,999."},
 				{Name: "amount.currency", Type: "string", Description: "ISO 4217 code, three capital letters."},
 				{Name: "reason", Type: "string", Nullable: true, Description: "Reason shown on the credit note, at most 500 characters, or null."},

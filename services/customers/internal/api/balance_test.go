@@ -139,5 +139,5 @@ func TestCreditTaxes(t *testing.T) {
 	w.act(ctx, other, "open").is(200)
 	w.credit(ctx, other, `{"line_items":[`+line(10, `[{"name":"VAT","rate":"20"}]`)+`]}`).is(422, "invalid_request", "line_items.0.taxes")
 	w.credit(ctx, other, `{"line_items":[{"description":"d","quantity":1,"unit_amount":`+usd(10)+`}]}`).is(422, "invalid_request", "line_items.0.taxes")
-	w.credit(ctx, other, `{"line_items":[`+line(101, low)+`]}`).is(422, "invalid_request", "amount")
+	w.credit(ctx, other, `{"line_items":[`+line(101, low)+`]}`).is(422, "invalid_request", "line_items")
 }

@@ -112,7 +112,7 @@ func TestCreditNote(t *testing.T) {
 	w.credit(ctx, v, `{"amount":`+usd(301)+`}`, "Idempotency-Key: k").is(422, "idempotency_mismatch", "Idempotency-Key")
 	w.has(ctx, v, "open", 0, 300, 700)
 	w.credit(ctx, v, `{"amount":`+usd(701)+`}`).is(422, "invalid_request", "amount")
-	w.credit(ctx, v, `{"line_items":[`+line(701)+`]}`).is(422, "invalid_request", "amount")
+	w.credit(ctx, v, `{"line_items":[`+line(701)+`]}`).is(422, "invalid_request", "line_items")
 	w.credit(ctx, v, `{"line_items":[`+line(0)+`]}`).is(422, "invalid_request", "line_items")
 	w.credit(ctx, v, `{"line_items":[`+line(1)+`],"amount":`+usd(1)+`}`).is(422, "invalid_request", "amount")
 	w.credit(ctx, v, `{"amount":{"amount":1,"currency":"EUR"}}`).is(422, "invalid_request", "amount.currency")

@@ -38,6 +38,10 @@ func drawQuote(t *rapid.T) Quote {
 	if q.Lines, q.Totals, err = Price(lines, terms); err != nil {
 		t.Fatal(err)
 	}
+	terms.DiscountTotal.Minor = (q.Subtotal.Minor - q.Discount.Minor) / money.Step(code) * rapid.SampledFrom([]int64{0, 0, 15, 50}).Draw(t, "discount total") / 100 * money.Step(code)
+	if q.Lines, q.Totals, err = Price(lines, terms); err != nil {
+		t.Fatal(err)
+	}
 	return q
 }
 

@@ -3,6 +3,7 @@ package domain
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/money"
@@ -52,8 +53,8 @@ func errCredit(rest money.Amount) error {
 	return apperr.Field("amount", "Must be at most %d, the part of the total that is not credited yet.", rest.Minor)
 }
 
-// creditInput sets lines that a client sends. Their taxes must be those of the invoice. What rounding adds to an amount beyond
-// what is left of it is moved or cut.
+// creditInput sets lines that a client sends. Their taxes must be those of the invoice, and what they credit of each set of taxes must be
+// at most what is left of it.
 func (n *CreditNote) creditInput(in []LineInput, behavior TaxBehavior, left Parts, rest money.Amount) (Parts, error) {
 	var defaults []money.Tax
 	for i, l := range in {
@@ -83,38 +84,59 @@ func (n *CreditNote) creditInput(in []LineInput, behavior TaxBehavior, left Part
 		return nil, err
 	}
 	for i := range parts {
-		of := left[left.find(parts[i].Taxes)]
-		if behavior == TaxInclusive && parts[i].Gross() <= of.Gross() {
-			parts[i], err = of.take(money.Amount{Minor: parts[i].Gross(), Currency: rest.Currency})
-		} else {
-			err = parts[i].cut(of, rest)
+		if parts[i], err = left[left.find(parts[i].Taxes)].credit(parts[i], behavior, rest.Currency); err != nil {
+			return nil, err
 		}
-		if err == nil {
-			err = parts[i].allocateTax(lines, rest.Currency)
-		}
-		if err != nil {
+		if err := parts[i].allocateTax(lines, rest.Currency); err != nil {
 			return nil, err
 		}
 	}
 	n.Lines, n.Totals = lines, Sum(lines, totals.PriceTerms, parts.Rows())
 	switch {
 	case n.Total.Minor > rest.Minor:
-		return nil, errCredit(rest)
-	case n.Total.IsZero():
+		return nil, apperr.Field("line_items", "The total must be at most %s, the part of the invoice that is not credited yet.", rest)
+	case n.Total.Minor <= 0:
 		return nil, apperr.Field("line_items", "The total must be at least 1.")
+	case n.Total == rest && !left.plus(-1, parts).empty():
+		return nil, apperr.Field("line_items", "The total is what is left, but the taxes are not. Omit line_items to credit what is left.")
 	}
 	return parts, nil
 }
 
-// cut reduces each tax of the part to what is left of it. A net amount that exceeds what is left is an error.
-func (p *Part) cut(left Part, rest money.Amount) error {
-	if p.Net > left.Net {
-		return errCredit(rest)
+// credit returns what a credit note with the lines of part credits of what is left. The lines must have at most what is left of the
+// prices that the behavior describes. Of each tax, the credit note takes at most what is left, and everything with the last net amount.
+func (p Part) credit(part Part, behavior TaxBehavior, currency string) (Part, error) {
+	amount, left := money.Amount{Minor: part.Net, Currency: currency}, money.Amount{Minor: p.Net, Currency: currency}
+	if behavior == TaxInclusive {
+		amount.Minor, left.Minor = part.Gross(), p.Gross()
 	}
-	for n, tax := range p.Taxes {
-		p.Amounts[n] = min(p.Amounts[n], left.Amounts[slices.Index(left.Taxes, tax)])
+	switch {
+	case amount.IsZero():
+		return part, nil
+	case amount.Minor > left.Minor:
+		left.Minor = max(0, left.Minor)
+		return Part{}, apperr.Field("line_items", "The lines with %s must be at most %s, the part of them that is not credited yet.", taxNames(p.Taxes), left)
+	case behavior == TaxInclusive:
+		return p.take(amount)
 	}
-	return nil
+	for n, tax := range part.Taxes {
+		if of := p.Amounts[slices.Index(p.Taxes, tax)]; part.Net == p.Net || part.Amounts[n] > of {
+			part.Amounts[n] = of
+		}
+	}
+	return part, nil
+}
+
+// taxNames returns the taxes as a text, such as "GST 5%, QST 9.975%".
+func taxNames(taxes []money.Tax) string {
+	if len(taxes) == 0 {
+		return "no taxes"
+	}
+	names := make([]string, len(taxes))
+	for i, tax := range taxes {
+		names[i] = tax.Name + " " + tax.Rate.String() + "%"
+	}
+	return strings.Join(names, ", ")
 }
 
 // allocateTax sets the shares that the lines of the part have of its taxes.
