@@ -341,6 +341,11 @@ var InternalErrorCodes = []ErrorCode{
 		"Connect an account.", false,
 	},
 	{
+		"logo_not_found", 404,
+		"The tenant has no logo.",
+		"Upload one on the console's business page.", false,
+	},
+	{
 		"operator_not_found", 404,
 		"The tenant has no member with this ID.",
 		"Check the ID. The response is the same if the member belongs to another tenant.", false,

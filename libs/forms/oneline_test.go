@@ -14,7 +14,7 @@ import (
 func TestEachTextIsOneLine(t *testing.T) {
 	t.Parallel()
 	several := strings.Fields("description note notes message reason lost_reason terms billing_address address metadata")
-	opaque := strings.Fields("q url cursor currency id publishable_key secret_key webhook_secret hash query redirect_uris browser_origins scopes type types event_types origin ids " +
+	opaque := strings.Fields("q url logo cursor currency id publishable_key secret_key webhook_secret hash query redirect_uris browser_origins scopes type types event_types origin ids " +
 		"object_ids unit_ids service_ids package_ids proof page operator")
 	for name, doc := range map[string][]byte{
 		"public": proto.OpenAPI, "identity": proto.InternalIdentity, "customers": proto.InternalCustomers, "bookings": proto.InternalBookings, "payments": proto.InternalPayments, "webhooks": proto.InternalWebhooks,
