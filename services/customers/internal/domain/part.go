@@ -38,7 +38,9 @@ func (ps Parts) Gross() (sum int64) {
 
 // empty reports whether every net amount and every tax is 0.
 func (ps Parts) empty() bool {
-	return !slices.ContainsFunc(ps, func(p Part) bool { return p.Net != 0 || slices.ContainsFunc(p.Amounts, func(a int64) bool { return a != 0 }) })
+	return !slices.ContainsFunc(ps, func(p Part) bool {
+		return p.Net != 0 || slices.ContainsFunc(p.Amounts, func(a int64) bool { return a != 0 })
+	})
 }
 
 // find returns the index of the part with a set of taxes in any order, or -1.
