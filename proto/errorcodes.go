@@ -361,6 +361,11 @@ var InternalErrorCodes = []ErrorCode{
 		"Check the ID.", false,
 	},
 	{
+		"account_moved", 409,
+		"Money was received or returned since the account was read.",
+		"Read the account and decide again.", false,
+	},
+	{
 		"gateway_connected", 409,
 		"A different payment gateway account is connected in this mode.",
 		"Disconnect it first.", false,

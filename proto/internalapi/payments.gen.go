@@ -10,6 +10,68 @@ import (
 	externalRef0 "holdfast.dev/proto/api"
 )
 
+// Account What was received and returned for a booking, or for an invoice without one, in one currency. Also the object of the event account.updated, whose entries are those that changed.
+type Account struct {
+	// ID bk_… or inv_….
+	ID string `json:"id"`
+
+	// Currency ISO 4217 code.
+	Currency string `json:"currency"`
+
+	// Received Sum of the payments that are not reversed, in the smallest unit, including those that were returned.
+	Received int64 `json:"received"`
+
+	// Returned Sum of what was returned, in the smallest unit.
+	Returned int64 `json:"returned"`
+
+	// Held Sum of refunds that have begun and are not in `returned` yet.
+	Held int64 `json:"held"`
+
+	// Disputed Whether a payer disputes a card payment.
+	Disputed bool `json:"disputed"`
+
+	// Version Rises with each change. 0: no money yet.
+	Version int64          `json:"version"`
+	Entries []AccountEntry `json:"entries"`
+
+	// More Whether more entries follow the last one. The caller repeats the call with the version of the last entry.
+	More bool `json:"more"`
+}
+
+// AccountEntry The newest state of a payment, or of a return that is not part of a card payment.
+type AccountEntry struct {
+	// ID pi_… of a card payment, pay_… of another payment, cn_… or rf_… of a return.
+	ID string `json:"id"`
+
+	// Kind card: a card payment with its refunds. receipt: another payment. return: money handed back.
+	Kind   string `json:"kind"`
+	Method string `json:"method"`
+
+	// Amount In the smallest unit.
+	Amount int64 `json:"amount"`
+
+	// Returned Of a card payment: what was refunded to the card.
+	Returned int64 `json:"returned"`
+
+	// Disputed Of a card payment: whether the payer disputes it.
+	Disputed bool `json:"disputed"`
+
+	// InvoiceID The invoice that the payment names.
+	InvoiceID *string `json:"invoice_id"`
+
+	// CreditNoteID The credit note of a return.
+	CreditNoteID *string `json:"credit_note_id"`
+
+	// At Time of the payment or return.
+	At time.Time `json:"at"`
+
+	// ReversedAt Time of its reversal. It no longer counts.
+	ReversedAt *time.Time `json:"reversed_at"`
+
+	// Version The version of the account with this state.
+	Version int64 `json:"version"`
+}
+
 // ConnectedAccount An operator's account at a payment gateway that is connected in one mode.
 type ConnectedAccount struct {
 	// ID ga_….
@@ -65,6 +127,9 @@ type CreditNoteRefundCreate struct {
 
 	// Currency ISO 4217 code.
 	Currency string `json:"currency"`
+
+	// IfVersion The version of the booking's account on which the decision rests. If it is another one and the refund does not exist yet, the response is 409 `account_moved`.
+	IfVersion int64 `json:"if_version"`
 }
 
 // CreditNoteRefundPart The part of a refund that goes back through one payment intent.
@@ -190,6 +255,35 @@ type PaymentIntentsOfCustomer struct {
 	Next string `json:"next,omitempty"`
 }
 
+// ReceiptCreate A payment outside the payment gateway.
+type ReceiptCreate struct {
+	// PaymentID pay_….
+	PaymentID string `json:"payment_id"`
+
+	// InvoiceID inv_…, the invoice that it pays.
+	InvoiceID string `json:"invoice_id"`
+
+	// Amount In the smallest unit.
+	Amount int64 `json:"amount"`
+
+	// Currency ISO 4217 code.
+	Currency   string    `json:"currency"`
+	Method     string    `json:"method"`
+	ReceivedAt time.Time `json:"received_at"`
+
+	// IfVersion The version of the account on which the decision rests.
+	IfVersion int64 `json:"if_version"`
+}
+
+// ReceiptReversal The reversal of a payment.
+type ReceiptReversal struct {
+	// Currency ISO 4217 code.
+	Currency string `json:"currency"`
+
+	// Since The version of the caller's copy.
+	Since int64 `json:"since"`
+}
+
 // Refund Money that is returned to the card that paid.
 type Refund = externalRef0.Refund
 
@@ -200,4 +294,22 @@ type RefundsOfCustomer struct {
 
 	// Next The cursor of the next page. Not present on the last page.
 	Next string `json:"next,omitempty"`
+}
+
+// ReturnCreate The manual refund of a credit note.
+type ReturnCreate struct {
+	// CreditNoteID cn_….
+	CreditNoteID string `json:"credit_note_id"`
+
+	// InvoiceID inv_…, the credited invoice.
+	InvoiceID string `json:"invoice_id"`
+
+	// Amount In the smallest unit.
+	Amount int64 `json:"amount"`
+
+	// Currency ISO 4217 code.
+	Currency string `json:"currency"`
+
+	// IfVersion The version of the account on which the decision rests.
+	IfVersion int64 `json:"if_version"`
 }
