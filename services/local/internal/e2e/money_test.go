@@ -46,12 +46,13 @@ func (i purseInvoice) awaits() bool {
 
 // purseBooking contains the fields of a booking that these tests read.
 type purseBooking struct {
-	Status   string
-	Total    minorAmount `json:"total_amount"`
-	Paid     minorAmount `json:"amount_paid"`
-	Refunded minorAmount `json:"amount_refunded"`
-	Due      minorAmount `json:"amount_due"`
-	Disputed bool
+	Status        string
+	PaymentStatus string      `json:"payment_status"`
+	Total         minorAmount `json:"total_amount"`
+	Paid          minorAmount `json:"amount_paid"`
+	Refunded      minorAmount `json:"amount_refunded"`
+	Due           minorAmount `json:"amount_due"`
+	Disputed      bool
 }
 
 // purseIntent contains the fields of a payment intent that these tests read.

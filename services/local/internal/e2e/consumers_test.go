@@ -1,0 +1,209 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// moneyServices are the services that know amounts.
+var moneyServices = []string{"bookings", "customers", "payments"}
+
+// caughtUp waits until the services that know amounts have published all their events and handled those of each other.
+func (p *platform) caughtUp(t *testing.T) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(p.env["KAFKA_BROKERS"], ",")...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	var databases []*pgx.Conn
+	for _, service := range moneyServices {
+		databases = append(databases, p.database(t, service))
+	}
+	// handled returns the sum of the offsets that the groups have handled, if no message is left.
+	handled := func() (sum int64, all bool) {
+		groups := make([]string, len(moneyServices))
+		for n, service := range moneyServices {
+			groups[n] = "holdfast." + service
+		}
+		lags, err := admin.Lag(t.Context(), groups...)
+		if err != nil || lags.Error() != nil || len(lags) != len(groups) {
+			return 0, false
+		}
+		for _, group := range lags {
+			if group.Lag.Total() != 0 {
+				return 0, false
+			}
+			for _, partitions := range group.Lag {
+				for _, partition := range partitions {
+					sum += partition.End.Offset
+				}
+			}
+		}
+		return sum, true
+	}
+	await(t, "the consumers have caught up", func() bool {
+		before, ok := handled()
+		for _, db := range databases {
+			ok = ok && rows(t, db, `select count(*)::text from outbox`)[0] == "0"
+		}
+		after, all := handled()
+		return ok && all && before == after
+	})
+	for _, db := range databases {
+		_ = db.Close(t.Context())
+	}
+}
+
+// withoutConsumer stops the consumer of a service, which can record no event, and returns a function that resumes it.
+func (p *platform) withoutConsumer(t *testing.T, service string) (resume func()) {
+	t.Helper()
+	db := p.database(t, service)
+	execute(t, db, `alter table inbox add constraint stopped check (false) not valid`)
+	return sync.OnceFunc(func() { execute(t, db, `alter table inbox drop constraint stopped`) })
+}
+
+// moneyScenario is a sequence of steps for a tenant, each with the only right answer after "=".
+type moneyScenario struct{ name, tenant, steps string }
+
+// invoiced creates a booking of 1000 with an opened invoice.
+const invoiced = `package 1000 = 201 1000 | draft 1000 = 201 draft 1000 due 1000 | open = 200 open 1000 due 1000 | `
+
+// moneyScenarios contains the orders of events that lead to a wrong amount if a decision depends on a copy of an amount.
+var moneyScenarios = []moneyScenario{
+	{"note without a refund, then a refund", "", invoiced + `card 1000 = 201 1000 | note 400 = 201 400 refund 0 | refund 1000 = 201 1000`},
+	{"full note, then reverse", "", invoiced + `cash 1000 = 200 paid 1000 due 0 | note rest = 201 1000 refund 0 | reverse = 200 credited 1000 due 0`},
+	{"cancel, then a card", "half", `package 1000 = 201 1000 | cancel = 200 1000 refund 0 | intent = 422 booking_not_payable booking_id`},
+	{"cancel, then cash", "half", invoiced + `cancel = 200 1000 refund 0 | cash 1000 = 200 paid 1000 due 0`},
+	{"void, then a card", "", invoiced + `void = 200 void 1000 due 0 | intent = 201 1000`},
+	{"cash, then void", "", invoiced + `cash 100 = 200 partially_paid 1000 due 900 | void = 422 invalid_status_transition status`},
+	{"two deposits", "", `package 1000 = 201 1000 | draft 200 = 201 draft 200 due 200 | open = 200 open 200 due 200
+			| draft 300 = 201 draft 300 due 300 | open = 200 open 300 due 300 | card 500 = 201 500
+			| balance = 201 draft 500 due 500 | open = 200 open 500 due 500 | intent = 201 500`},
+	{"invoice without a booking", "", `own 1000 = 201 draft 1000 due 1000 | open = 200 open 1000 due 1000
+			| cash 600 = 200 partially_paid 1000 due 400 | note 700 manual = 201 700 refund 300
+			| note rest manual = 201 300 refund 300`},
+	{"card, then a lower price", "", `package 1000 = 201 1000 | card 1000 = 201 1000 | price 500 = 200 | reprice = 200 500
+			| intent = 422 booking_already_paid booking_id | refund 500 = 201 500`},
+	{"card, then a higher price", "", `package 1000 = 201 1000 | card 1000 = 201 1000 | price 1500 = 200 | reprice = 200 1500 | intent = 201 500`},
+	{"more guests", "", `package 1000 = 201 1000 | guests 3 = 200 1000 | reprice = 200 3000 | intent = 201 3000`},
+	{"disputed payment", "", invoiced + `card 1000 = 201 1000 | dispute = | refund 1000 = 422 payment_disputed payment_intent_id | close won =
+			| refund 1000 = 201 1000`},
+	{"refund of one payment", "", invoiced + `card 600 = 201 600 | card 400 = 201 400 | refund-card@0 601 = 422 invalid_request amount_minor
+			| refund-card@0 600 = 201 600 | refund 500 = 422 invalid_request amount_minor | refund 400 = 201 400`},
+	{"unpriced", "", `unpriced = 201 0 | draft 700 = 201 draft 700 due 700 | open = 200 open 700 due 700
+			| intent = 422 invalid_request amount_minor | card 700 = 201 700 | intent = 422 invalid_request amount_minor`},
+}
+
+// moneyRun is a scenario that is being executed.
+type moneyRun struct {
+	moneyScenario
+	*moneyCase
+
+	steps []string // that are left
+	wrong []string
+	ended bool // by a 503
+}
+
+// runScenarios executes all scenarios, the nth step of all of them at the same time, and calls before with n before it. It returns
+// those that were not ended by a 503.
+func runScenarios(t *testing.T, merchants map[string]merchant, round string, before func(n int)) []*moneyRun {
+	t.Helper()
+	var runs []*moneyRun
+	for _, s := range moneyScenarios {
+		runs = append(runs, &moneyRun{s, merchants[s.tenant].moneyCase(t, "USD"), strings.Split(s.steps, "|"), nil, false})
+	}
+	list := slices.Clone(runs)
+	for n := 0; len(list) > 0; n++ {
+		before(n)
+		var all sync.WaitGroup
+		for _, r := range list {
+			all.Go(func() { r.next(t) })
+		}
+		all.Wait()
+		list = slices.DeleteFunc(list, func(r *moneyRun) bool { return len(r.steps) == 0 || r.ended })
+	}
+	for _, r := range runs {
+		if len(r.wrong) > 0 {
+			t.Errorf("%s, %s:\n\t%s", r.name, round, strings.Join(r.wrong, "\n\t"))
+		}
+	}
+	complete := slices.DeleteFunc(slices.Clone(runs), func(r *moneyRun) bool { return r.ended })
+	t.Logf("%s: %d of %d scenarios were ended by a 503", round, len(runs)-len(complete), len(runs))
+	return complete
+}
+
+// next executes the next step and compares its answer.
+func (r *moneyRun) next(t *testing.T) {
+	t.Helper()
+	step, want, _ := strings.Cut(r.steps[0], "=")
+	step, want = strings.TrimSpace(step), strings.TrimSpace(want)
+	got := r.run(t, step)
+	r.steps, r.ended = r.steps[1:], strings.HasPrefix(got, "503")
+	if got != want && !r.ended {
+		r.wrong = append(r.wrong, fmt.Sprintf("%s = %s, want %s", step, got, want))
+	}
+}
+
+// shown returns the amounts of all bookings.
+func (r *moneyRun) shown(t *testing.T) (list []string) {
+	t.Helper()
+	for _, id := range r.bookings {
+		b := read[purseBooking](t, r.client, "/bookings/"+id)
+		list = append(list, fmt.Sprintf("%s: %d paid, %d refunded, %d due", b.PaymentStatus, b.Paid.Amount, b.Refunded.Amount, b.Due.Amount))
+	}
+	return list
+}
+
+// TestMoneyWithoutConsumers checks that no decision about money depends on an event. Each scenario has the same answers, or a 503, if
+// the consumers catch up after each step, if the next step follows at once, and if all consumers, or one of them, stop before any of
+// the steps. After the consumers have caught up, the bookings of a scenario always have the same amounts.
+func TestMoneyWithoutConsumers(t *testing.T) {
+	merchants := map[string]merchant{"": newMerchant(t, "USD"), "half": owing(t)}
+	runs := runScenarios(t, merchants, "caught up", func(int) { shared.caughtUp(t) })
+	runs = append(runs, runScenarios(t, merchants, "at once", func(int) {})...)
+	if len(runs) < 2*len(moneyScenarios) {
+		t.Error("a 503 while all consumers are running")
+	}
+	const steps = 7 // of most scenarios, before which consumers stop
+	stopped := func(name string, at int, stop func() (resume func())) {
+		t.Helper()
+		resume := func() {}
+		defer func() { resume() }()
+		runs = append(runs, runScenarios(t, merchants, fmt.Sprintf("%s before step %d", name, at+1), func(n int) {
+			if n == at {
+				shared.caughtUp(t)
+				resume = stop()
+			}
+		})...)
+	}
+	for n := range steps {
+		stopped("no consumer", n, func() (resume func()) {
+			shared.signal(t, shared.broker(), syscall.SIGSTOP)
+			return func() { shared.signal(t, shared.broker(), syscall.SIGCONT) }
+		})
+	}
+	for _, service := range moneyServices {
+		for range scaled(1, steps) {
+			stopped("no consumer of "+service, rand.IntN(steps), func() (resume func()) { return shared.withoutConsumer(t, service) })
+		}
+	}
+	shared.caughtUp(t)
+	first := map[string][]string{}
+	for _, r := range runs {
+		if first[r.name] == nil {
+			first[r.name] = r.shown(t)
+		}
+		patient(t, fmt.Sprintf("the bookings of %q: %q", r.name, first[r.name]), func() bool { return slices.Equal(r.shown(t), first[r.name]) })
+	}
+}
