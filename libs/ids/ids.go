@@ -144,6 +144,7 @@ type (
 	PackagePrefix    struct{}
 	InvoicePrefix    struct{}
 	CreditNotePrefix struct{}
+	PaymentPrefix    struct{}
 )
 
 // Prefix implements Prefix.
@@ -182,6 +183,9 @@ func (CreditNotePrefix) Prefix() string { return "cn" }
 // Prefix implements Prefix.
 func (InvoicePrefix) Prefix() string { return "inv" }
 
+// Prefix implements Prefix.
+func (PaymentPrefix) Prefix() string { return "pay" }
+
 // Tenant and the others are ids that services send to each other.
 type (
 	Tenant     = ID[TenantPrefix]
@@ -196,4 +200,5 @@ type (
 	Package    = ID[PackagePrefix]
 	Invoice    = ID[InvoicePrefix]
 	CreditNote = ID[CreditNotePrefix]
+	Payment    = ID[PaymentPrefix]
 )

@@ -128,7 +128,7 @@ type CreditNoteRefundCreate struct {
 	// Currency ISO 4217 code.
 	Currency string `json:"currency"`
 
-	// IfVersion The version of the booking's account on which the decision rests. If it is another one and the refund does not exist yet, the response is 409 `account_moved`.
+	// IfVersion The version of the booking's account on which the decision rests. If it is another one and the refund does not exist yet, the response is 409 `account_moved`. -1: any version.
 	IfVersion int64 `json:"if_version"`
 }
 
@@ -271,7 +271,7 @@ type ReceiptCreate struct {
 	Method     string    `json:"method"`
 	ReceivedAt time.Time `json:"received_at"`
 
-	// IfVersion The version of the account on which the decision rests.
+	// IfVersion The version of the account on which the decision rests. -1: any version.
 	IfVersion int64 `json:"if_version"`
 }
 
@@ -310,6 +310,6 @@ type ReturnCreate struct {
 	// Currency ISO 4217 code.
 	Currency string `json:"currency"`
 
-	// IfVersion The version of the account on which the decision rests.
+	// IfVersion The version of the account on which the decision rests. -1: any version.
 	IfVersion int64 `json:"if_version"`
 }

@@ -66,6 +66,8 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Every("payments of lost bookings", workEvery, settler.Run)
 	owed := &app.OwedRefunds{Refunds: refunds, Lookup: bookings, Worker: p.Worker, Log: rt.Log}
 	rt.Every("refunds that are owed", workEvery, owed.Run)
+	money := &app.Money{DB: p.DB, Wake: p.Relay.Wake, Now: time.Now}
+	rt.Every("accounts of money without an event", workEvery, (&app.MoneyPublisher{Money: money, Worker: p.Worker, Log: rt.Log}).Run)
 	rt.Every("unfinished payments", countEvery, app.NewUnfinished(p.Worker, time.Now, rt.Metrics).Run)
 	rt.Every("refund completer", workEvery, (&app.RefundCompleter{Refunds: refunds, Worker: p.Worker, Log: rt.Log}).Run)
 	events := &app.Events{Intents: intents, Refunds: refunds, Worker: p.Worker, Reader: stripe, Log: rt.Log, Wake: wake, Woken: woken}
@@ -82,7 +84,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Every("payment reconciler", workEvery, reconciler.Run)
 
 	handlers := &api.API{
-		DB: p.DB, Idempotency: p.Idempotency, Accounts: accounts, Gateways: gateways, Intents: intents, Refunds: refunds, Owed: owed, Events: events, Patience: patience, Pages: p.Pages, Server: p.Server,
+		DB: p.DB, Idempotency: p.Idempotency, Accounts: accounts, Gateways: gateways, Intents: intents, Refunds: refunds, Owed: owed, Money: money, Events: events, Patience: patience, Pages: p.Pages, Server: p.Server,
 	}
 	return p.Serve(handlers.Mount)
 }

@@ -112,6 +112,9 @@ const (
 	Type_TYPE_CREDIT_NOTE_ERASED Type = 43
 	// usage.recorded (internal): the usage of all tenants on a day is recorded and no longer changes; the object is internalapi.UsageRecorded.
 	Type_TYPE_USAGE_RECORDED Type = 44
+	// account.updated (internal): money was received or returned for a booking, or for an invoice without one; the object is
+	// internalapi.Account with the entries that changed.
+	Type_TYPE_ACCOUNT_UPDATED Type = 45
 	// webhook_endpoint.created (internal): a caller created an endpoint. It and the next types have no object, and no values of the changed
 	// fields. For the audit log.
 	Type_TYPE_WEBHOOK_ENDPOINT_CREATED Type = 60
@@ -174,6 +177,7 @@ var (
 		42: "TYPE_CREDIT_NOTE_UPDATED",
 		43: "TYPE_CREDIT_NOTE_ERASED",
 		44: "TYPE_USAGE_RECORDED",
+		45: "TYPE_ACCOUNT_UPDATED",
 		60: "TYPE_WEBHOOK_ENDPOINT_CREATED",
 		61: "TYPE_WEBHOOK_ENDPOINT_UPDATED",
 		62: "TYPE_WEBHOOK_ENDPOINT_DELETED",
@@ -225,6 +229,7 @@ var (
 		"TYPE_CREDIT_NOTE_UPDATED":               42,
 		"TYPE_CREDIT_NOTE_ERASED":                43,
 		"TYPE_USAGE_RECORDED":                    44,
+		"TYPE_ACCOUNT_UPDATED":                   45,
 		"TYPE_WEBHOOK_ENDPOINT_CREATED":          60,
 		"TYPE_WEBHOOK_ENDPOINT_UPDATED":          61,
 		"TYPE_WEBHOOK_ENDPOINT_DELETED":          62,
@@ -266,8 +271,7 @@ var File_v1_type_proto protoreflect.FileDescriptor
 
 const file_v1_type_proto_rawDesc = "" +
 	"\n" +
-	"\rv1/type.proto\x12\x12holdfast.events.v1*\xff\n" +
-	"\n" +
+	"\rv1/type.proto\x12\x12holdfast.events.v1*\x99\v\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14TYPE_BOOKING_CREATED\x10\x01\x12\x18\n" +
@@ -311,7 +315,8 @@ const file_v1_type_proto_rawDesc = "" +
 	"\x14TYPE_CLOSURE_DELETED\x10)\x12\x1c\n" +
 	"\x18TYPE_CREDIT_NOTE_UPDATED\x10*\x12\x1b\n" +
 	"\x17TYPE_CREDIT_NOTE_ERASED\x10+\x12\x17\n" +
-	"\x13TYPE_USAGE_RECORDED\x10,\x12!\n" +
+	"\x13TYPE_USAGE_RECORDED\x10,\x12\x18\n" +
+	"\x14TYPE_ACCOUNT_UPDATED\x10-\x12!\n" +
 	"\x1dTYPE_WEBHOOK_ENDPOINT_CREATED\x10<\x12!\n" +
 	"\x1dTYPE_WEBHOOK_ENDPOINT_UPDATED\x10=\x12!\n" +
 	"\x1dTYPE_WEBHOOK_ENDPOINT_DELETED\x10>\x12(\n" +

@@ -161,7 +161,7 @@ func (a *Invoices) allocate(ctx context.Context, tx pg.Tx, booking domain.Bookin
 // payByCard allocates as much of a charge to an invoice as the invoice accepts.
 func (a *Invoices) payByCard(ctx context.Context, tx pg.Tx, id domain.InvoiceID, c domain.UnallocatedCharge) (taken int64, err error) {
 	_, err = a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (out domain.Invoice, err error) {
-		out, taken, err = current.PayByCard(ids.New[domain.PaymentPrefix](), c, at)
+		out, taken, err = current.PayByCard(ids.New[ids.PaymentPrefix](), c, at)
 		return out, err
 	}, store.AddPayment)
 	if err != nil || taken == 0 {

@@ -333,7 +333,7 @@ func (a *Invoices) act(
 func (a *Invoices) RecordPayment(
 	ctx context.Context, tx pg.Tx, id domain.InvoiceID, in domain.PaymentInput, match patch.Precondition,
 ) (domain.Invoice, error) {
-	payment := ids.New[domain.PaymentPrefix]()
+	payment := ids.New[ids.PaymentPrefix]()
 	return a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
 		return current.Pay(payment, in, at, match)
 	}, store.AddPayment)

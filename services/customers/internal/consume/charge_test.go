@@ -254,7 +254,7 @@ func TestRefundOfWhatNoInvoiceTook(t *testing.T) {
 			return err
 		}
 		v.Payments = append(v.Payments, domain.Payment{
-			ID: ids.New[domain.PaymentPrefix](), Amount: money.Amount{Minor: 60, Currency: "USD"}, Method: "cash",
+			ID: ids.New[ids.PaymentPrefix](), Amount: money.Amount{Minor: 60, Currency: "USD"}, Method: "cash",
 			Source: domain.ManualPayment, PaidAt: time.Now(), Reference: new("pi_1"),
 		})
 		v.Status, v.Paid.Minor = domain.InvoicePartiallyPaid, 60

@@ -58,7 +58,7 @@ type PaymentInput struct {
 
 // ParsePaymentID reads pay_…. It returns ErrPaymentNotFound for a malformed id.
 func ParsePaymentID(s string) (PaymentID, error) {
-	id, err := ids.Parse[PaymentPrefix](s)
+	id, err := ids.Parse[ids.PaymentPrefix](s)
 	if err != nil {
 		return PaymentID{}, ErrPaymentNotFound
 	}

@@ -23,7 +23,7 @@ type Payments struct{ Client *peer.Client }
 // conflict or an invalid amount is a refusal: the previous version of payments does not know the call and responds with 404.
 func (p *Payments) RefundNote(ctx context.Context, n domain.CreditNote) (domain.NoteRefund, error) {
 	var got internalapi.CreditNoteRefund
-	in := internalapi.CreditNoteRefundCreate{CreditNoteID: n.ID.String(), BookingID: n.BookingID.String(), Currency: n.Refund.Currency}
+	in := internalapi.CreditNoteRefundCreate{CreditNoteID: n.ID.String(), BookingID: n.BookingID.String(), Currency: n.Refund.Currency, IfVersion: -1}
 	for _, part := range n.Parts {
 		in.Parts = append(in.Parts, internalapi.CreditNoteRefundPartCreate{PaymentIntentID: part.Charge, Amount: part.Amount})
 	}

@@ -33,6 +33,7 @@ func TestDisputesAreAudited(t *testing.T) {
 		})
 	}
 	batch := []kafkax.Message{
+		written(t, "payments", tenant.ID, func(e *eventsv1.Event) { e.Type, e.ObjectId, e.Internal = "account.updated", "bk_1", true }), // not audited
 		dispute("dispute.opened", "", 1, &due), dispute("dispute.closed", "lost", 2, nil), dispute("dispute.opened", "", 3, nil),
 		dispute("dispute.closed", "won", 4, nil), dispute("dispute.closed", "withdrawn", 5, nil),
 	}

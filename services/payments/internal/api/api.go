@@ -26,6 +26,7 @@ type API struct {
 	Intents     *app.Intents
 	Refunds     *app.Refunds
 	Owed        *app.OwedRefunds
+	Money       *app.Money
 	Events      *app.Events
 	Patience    time.Duration // how long a request waits for another request's call
 	Pages       *page.Codec
@@ -39,6 +40,10 @@ func (a *API) Mount(e *gin.Engine) error {
 		"listPaymentIntentsOfCustomer": {Handle: a.intentsOfCustomer},
 		"listRefundsOfCustomer":        {Handle: a.refundsOfCustomer},
 		"createCreditNoteRefund":       {Handle: a.refundCreditNote},
+		"getAccount":                   {Handle: a.getMoney},
+		"recordReceipt":                {Handle: a.recordReceipt},
+		"reverseReceipt":               {Handle: a.reverseReceipt},
+		"recordReturn":                 {Handle: a.recordReturn},
 		"getGatewayAccount":            {Handle: a.getAccount},
 		"connectGatewayAccount":        {Handle: a.connectAccount},
 		"disconnectGatewayAccount":     {Handle: a.disconnectAccount},

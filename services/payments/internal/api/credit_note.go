@@ -25,7 +25,7 @@ func (a *API) refundCreditNote(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	in.Currency = body.Currency
+	in.Currency, in.IfVersion = body.Currency, body.IfVersion
 	r, err := a.Refunds.RefundNote(c.Request.Context(), in)
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ func (w *world) noteRefund(ctx context.Context, note ids.CreditNote, b domain.Bo
 	for i, p := range parts {
 		list[i] = fmt.Sprintf(`{"payment_intent_id":%q,"amount":%d}`, p.of.ID, p.minor)
 	}
-	body := fmt.Sprintf(`{"credit_note_id":%q,"booking_id":%q,"parts":[%s],"currency":"USD"}`, note, b.ID, strings.Join(list, ","))
+	body := fmt.Sprintf(`{"credit_note_id":%q,"booking_id":%q,"parts":[%s],"currency":"USD","if_version":-1}`, note, b.ID, strings.Join(list, ","))
 	return response{w.Send(ctx, w.engine, "customers", "POST", "/internal/v1/credit-note-refunds", body)}
 }
 

@@ -64,6 +64,7 @@ type world struct {
 	refunder      *app.RefundCompleter
 	settler       *app.Settler
 	owed          *app.OwedRefunds
+	money         *app.Money
 	metrics       *prometheus.Registry
 	woken         atomic.Int64 // how often refunds have signaled events to the worker
 	ahead         atomic.Int64 // by how much the clock of the service is ahead
@@ -91,7 +92,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		w.T.Fatal(err)
 	}
 	idempotency := &idemstore.Store{DB: db, Box: box, Now: w.now}
-	server := w.Server(idempotency, "customers", "console")
+	server := w.Server(idempotency, "bookings", "customers", "console")
 	accounts, quiet := store.Accounts{Box: box}, slog.New(slog.DiscardHandler)
 	gateway := app.Gateway(w.gateway)
 	if w.standIn != nil {
@@ -116,9 +117,10 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	w.completer = &app.Completer{Intents: w.intents, Worker: w.DB.Worker, Log: quiet}
 	w.settler = &app.Settler{Intents: w.intents, Lookup: w.bookings, Worker: w.DB.Worker, Log: quiet}
 	w.owed = &app.OwedRefunds{Refunds: refunds, Lookup: w.bookings, Worker: w.DB.Worker, Log: quiet}
+	w.money = &app.Money{DB: db, Wake: func() {}, Now: w.now}
 	w.refunder = &app.RefundCompleter{Refunds: refunds, Worker: w.DB.Worker, Log: quiet}
 	handlers := &api.API{
-		DB: db, Idempotency: idempotency, Accounts: accounts, Gateways: w.accounts, Intents: w.intents, Refunds: refunds, Owed: w.owed, Events: w.events, Patience: w.patience, Pages: w.Pages(),
+		DB: db, Idempotency: idempotency, Accounts: accounts, Gateways: w.accounts, Intents: w.intents, Refunds: refunds, Owed: w.owed, Money: w.money, Events: w.events, Patience: w.patience, Pages: w.Pages(),
 		Server: server,
 	}
 	engine := httpx.NewEngine("https://booking.test")
@@ -148,15 +150,26 @@ func (w *world) connect(ctx context.Context) domain.Account {
 	return a
 }
 
-// emitted returns the events of intents in the order of their commits.
+// emitted returns the events of intents, refunds and disputes in the order of their commits.
 func (w *world) emitted() (list []*eventsv1.Event) {
 	w.T.Helper()
 	for _, e := range w.Events() {
-		if e.GetType() != "gateway_account.updated" {
+		if t := e.GetType(); t != "gateway_account.updated" && t != "account.updated" {
 			list = append(list, e)
 		}
 	}
 	return list
+}
+
+// types returns the types of these events without their first word, in order.
+func (w *world) types() string {
+	w.T.Helper()
+	var out []string
+	for _, e := range w.emitted() {
+		_, verb, _ := strings.Cut(e.GetType(), ".")
+		out = append(out, verb)
+	}
+	return strings.Join(out, " ")
 }
 
 // response is a response.

@@ -361,7 +361,7 @@ func TestCapture(t *testing.T) {
 	w.do(ctx, "POST", path, `{"amount_minor":400}`).is(200)
 	w.do(ctx, "POST", path, `{"amount_minor":500}`).is(422, "invalid_status_transition", "status")
 	w.do(ctx, "POST", "/payment-intents/"+p.ID+"/cancel", "").is(422, "invalid_status_transition", "status")
-	if types := w.Types(); types != "updated updated updated succeeded" {
+	if types := w.types(); types != "updated updated succeeded" {
 		t.Errorf("%s", types)
 	}
 }

@@ -87,7 +87,7 @@ func TestRefund(t *testing.T) {
 	w := newWorld(t)
 	ctx := w.tenant()
 	p := w.paid(ctx, 1000)
-	before := len(w.Events())
+	before := len(w.emitted())
 	body := refundOf(p, `,"amount_minor":400,"metadata":{"why":"rain"}`)
 	created := w.refund(ctx, body, key("k")).is(201)
 	r := created.refund()
@@ -111,7 +111,7 @@ func TestRefund(t *testing.T) {
 	if w.woken.Load() != 1 {
 		t.Errorf("woken %d times", w.woken.Load())
 	}
-	events := w.Events()[before:]
+	events := w.emitted()[before:]
 	if len(events) != 1 || events[0].GetType() != "refund.updated" || !events[0].GetInternal() || events[0].GetObjectId() != r.ID || string(events[0].GetPreviousAttributes()) != "{}" ||
 		string(events[0].GetObject()) != strings.TrimSpace(string(created.Body)) {
 		t.Errorf("%v", events)
@@ -120,7 +120,7 @@ func TestRefund(t *testing.T) {
 	if n := w.refunded(ctx, p.ID); n != 400 {
 		t.Errorf("%d refunded", n)
 	}
-	if types := w.Types(); !strings.HasSuffix(types, "succeeded updated updated") {
+	if types := w.types(); !strings.HasSuffix(types, "succeeded updated updated") {
 		t.Errorf("%s", types)
 	}
 	if rest := w.refund(ctx, refundOf(p, "")).is(201).refund(); rest.Amount != 600 {

@@ -26,7 +26,8 @@ func TestALostIntentIsAdopted(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.reconcile(nil)
-	w.Exec(fmt.Sprintf(`delete from payment_intent_metadata where intent_id in (select id from payment_intents where gateway_id = '%[1]s');
+	w.Exec(fmt.Sprintf(`alter table money_entries disable trigger user; delete from money_entries; alter table money_entries enable trigger user;
+		delete from money_accounts; delete from payment_intent_metadata where intent_id in (select id from payment_intents where gateway_id = '%[1]s');
 		alter table ledger_entries disable trigger user; delete from ledger_entries; alter table ledger_entries enable trigger user;
 		delete from payment_intents where gateway_id = '%[1]s'`, p.ID))
 	var lost bytes.Buffer

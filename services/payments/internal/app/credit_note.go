@@ -41,7 +41,14 @@ func (o *noteRefund) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, 
 	if err != nil {
 		return false, err
 	}
-	o.r, err = store.InsertRefund(ctx, tx, r)
+	account, err := store.MoneyAccountForUpdate(ctx, tx, r.MoneyKey(), nil)
+	if err != nil {
+		return false, err
+	}
+	if err := errors.Join(account.Expect(o.note.IfVersion), account.Backed(r.Amount.Minor, "parts")); err != nil {
+		return false, err
+	}
+	o.r, err = o.insert(ctx, tx, r)
 	return false, err
 }
 

@@ -65,6 +65,11 @@ func disputeClosed(d domain.Dispute, body json.RawMessage) outbox.Event {
 	return outbox.Event{Type: "dispute.closed", Topic: topic, AggregateID: d.ID, Version: d.Version, Object: body, Internal: true}
 }
 
+// accountMoved reports to the platform's own services that money was received or returned for a booking or an invoice.
+func accountMoved(a domain.MoneyAccount, body json.RawMessage) outbox.Event {
+	return outbox.Event{Type: "account.updated", Topic: topic, AggregateID: a.String(), Version: a.Version, Object: body, Internal: true}
+}
+
 // owedRefundClosed is the audit log's event when a person closes an owed refund.
 func owedRefundClosed(o domain.OwedRefund, body json.RawMessage) outbox.Event {
 	return outbox.Event{Type: "owed_refund.closed", Topic: topic, AggregateID: o.ID.String(), Version: o.Version, Object: body, Internal: true}

@@ -74,7 +74,7 @@ func (a *Intents) writeCreated(ctx context.Context, tx pg.Tx, id domain.IntentID
 		if p, err = a.scheduleFollowUp(ctx, tx, current, current.Apply(snapshot, a.now(ctx))); err != nil {
 			return domain.Intent{}, err
 		}
-		if p, err = store.UpdateIntent(ctx, tx, p, false); err != nil {
+		if p, err = a.save(ctx, tx, current, p, false); err != nil {
 			return domain.Intent{}, err
 		}
 		body, err := outbox.Body(ctx, view.Intent, p)
@@ -163,14 +163,14 @@ func (a *Intents) write(ctx context.Context, tx pg.Tx, current, next domain.Inte
 	if string(previous) == "{}" && next.FailedCharge == current.FailedCharge {
 		switch {
 		case next.RefundedElsewhere != current.RefundedElsewhere, next.Charges != current.Charges, next.Refunds != current.Refunds, next.EverDisputed != current.EverDisputed:
-			return store.UpdateIntent(ctx, tx, next, false)
+			return a.save(ctx, tx, current, next, false)
 		case next.Applied != current.Applied:
 			return next, store.SaveRead(ctx, tx, next)
 		default:
 			return current, nil
 		}
 	}
-	saved, err := store.UpdateIntent(ctx, tx, next, true)
+	saved, err := a.save(ctx, tx, current, next, true)
 	if err != nil {
 		return domain.Intent{}, err
 	}
@@ -179,6 +179,15 @@ func (a *Intents) write(ctx context.Context, tx pg.Tx, current, next domain.Inte
 		return domain.Intent{}, err
 	}
 	return saved, outbox.Emit(ctx, tx, a.Wake, changed(current, saved, body, previous))
+}
+
+// save writes a change of an intent that the transaction has locked, and emits the event of its account if its money has changed.
+func (a *Intents) save(ctx context.Context, tx pg.Tx, current, next domain.Intent, visible bool) (domain.Intent, error) {
+	saved, err := store.UpdateIntent(ctx, tx, next, visible)
+	if err != nil || next.Money() == current.Money() {
+		return saved, err
+	}
+	return saved, emitMoney(ctx, tx, a.Wake, domain.BookingMoney(next.BookingID, next.Amount.Currency))
 }
 
 // actError returns the client's error for an action that failed. It returns the service's own errors unchanged.

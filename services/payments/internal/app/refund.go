@@ -79,8 +79,17 @@ func (o *createRefund) Begin(ctx context.Context, tx pg.Tx, begun string) (done 
 		return false, err
 	}
 	o.fresh = true
-	o.r, err = store.InsertRefund(ctx, tx, r)
+	o.r, err = o.insert(ctx, tx, r)
 	return false, err
+}
+
+// insert writes a new refund and emits the event of the account whose money it holds.
+func (a *Refunds) insert(ctx context.Context, tx pg.Tx, r domain.Refund) (domain.Refund, error) {
+	r, err := store.InsertRefund(ctx, tx, r)
+	if err != nil {
+		return domain.Refund{}, err
+	}
+	return r, emitMoney(ctx, tx, a.Intents.Wake, r.MoneyKey())
 }
 
 // begun locks and reads the refund of an operation. It returns nil if there is none, or if the gateway refused all of it.
@@ -297,11 +306,6 @@ func (a *Refunds) recordOutcome(
 // write writes the change of a part and the amount it holds of its intent. It emits an event if the change is visible. The
 // transaction has locked the intent and the refund.
 func (a *Refunds) write(ctx context.Context, tx pg.Tx, current, next domain.Refund, part domain.Allocation) (domain.Refund, error) {
-	if held := next.Held(part.IntentID) - current.Held(part.IntentID); held != 0 {
-		if err := store.Reserve(ctx, tx, part.IntentID, held); err != nil {
-			return domain.Refund{}, err
-		}
-	}
 	before, err := outbox.Body(ctx, view.Refund, current)
 	if err != nil {
 		return domain.Refund{}, err
@@ -315,6 +319,14 @@ func (a *Refunds) write(ctx context.Context, tx pg.Tx, current, next domain.Refu
 	changed, _ := next.Allocation(part.ID)
 	if err := a.wakeOwed(ctx, tx, current, changed); err != nil {
 		return domain.Refund{}, err
+	}
+	if held := next.Held(part.IntentID) - current.Held(part.IntentID); held != 0 { // after all other locks: it locks the account
+		if err := store.Reserve(ctx, tx, part.IntentID, held); err != nil {
+			return domain.Refund{}, err
+		}
+		if err := emitMoney(ctx, tx, a.Intents.Wake, next.MoneyKey()); err != nil {
+			return domain.Refund{}, err
+		}
 	}
 	saved, err := store.UpdateRefund(ctx, tx, next, changed, visible && current.Shown, visible)
 	if err != nil || !visible {

@@ -19,9 +19,15 @@ import (
 func Repair() repair.Service {
 	return repair.Service{
 		Name: "payments", Copies: store.Copies,
-		Kinds: []repair.Kind{{Prefix: "pi", Own: store.OwnIntents, Publish: publishIntent}},
+		Kinds: []repair.Kind{{Prefix: "pi", Own: store.OwnIntents, Publish: publishIntent}, {
+			Prefix: "ma", Own: store.OwnMoney,
+			Publish: func(ctx context.Context, tx pg.Tx, key string, version int64, _ []string) error {
+				return store.RepublishMoney(ctx, tx, key, version)
+			},
+		}},
 		Fixes: []repair.Fix{
 			{What: "accounts to be compared with the payment gateway", SQL: store.CompareAccounts, Open: store.Comparing},
+			{What: "accounts of money that differ from their payments", SQL: store.UnbalancedMoney, Shown: true},
 			{What: "payments of bookings that are lost", SQL: store.Unbooked, Shown: true},
 		},
 		Forget: map[string]func(ctx context.Context, tx pg.Tx, id string) error{"bk": func(ctx context.Context, tx pg.Tx, id string) error {

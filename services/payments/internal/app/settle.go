@@ -306,7 +306,7 @@ func (a *OwedRefunds) next(
 	if err != nil || !read {
 		return nil, intents, err
 	}
-	if r, err = store.InsertRefund(ctx, tx, r); err != nil {
+	if r, err = a.Refunds.insert(ctx, tx, r); err != nil {
 		return nil, nil, err
 	}
 	o.Tries, o.RefundID = o.Tries+1, r.ID

@@ -16,6 +16,8 @@ type NoteRefund struct {
 	Booking  BookingID
 	Parts    []NotePart
 	Currency string
+	// IfVersion is the version of the booking's account on which the amounts rest, or AnyVersion.
+	IfVersion int64
 }
 
 // NotePart is the amount to refund of an intent of the booking.

@@ -48,6 +48,7 @@ type (
 	InvoiceID    = ids.Invoice
 	CustomerID   = ids.Customer
 	CreditNoteID = ids.CreditNote
+	PaymentID    = ids.Payment
 )
 
 // GatewayID is the id that the payment gateway assigned to an intent, pi_…. It is the public id.

@@ -47,6 +47,17 @@ type Intent struct {
 	ClientSecret   Secret // in the response to the creation; never stored with the row
 }
 
+// IntentMoney is the part of an intent that its account of money follows.
+type IntentMoney struct {
+	Received, Refunded, RefundReserved, RefundedElsewhere int64
+	Disputed                                              bool
+}
+
+// Money returns the part of the intent that its account follows.
+func (p Intent) Money() IntentMoney {
+	return IntentMoney{p.Received, p.Refunded, p.RefundReserved, p.RefundedElsewhere, p.Disputed}
+}
+
 // CaptureMethod defines when the money is captured.
 type CaptureMethod string
 

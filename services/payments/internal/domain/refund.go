@@ -103,6 +103,9 @@ type GatewayRefund struct {
 	Movements []Movement
 }
 
+// MoneyKey returns the key of the account that the refund changes.
+func (r Refund) MoneyKey() MoneyKey { return BookingMoney(r.BookingID, r.Amount.Currency) }
+
 // Resume assigns the calls of the refund to a process for a time.
 func (r Refund) Resume(real time.Time) Refund {
 	r.Lease = r.Lease.Renew(real, callLease)

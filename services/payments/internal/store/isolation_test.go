@@ -45,6 +45,11 @@ var rows = []pgtest.Row{
 	{"gateway_reconciliations", "account_id, due_at, finished_at", u + ", now(), now()"},
 	{"lost_bookings", "booking_id, due_at", "gen_random_uuid(), now()"},
 	{"booking_settlements", "booking_id, due_at", "gen_random_uuid(), now()"},
+	{"money_accounts", "id, currency, kind", u + ", 'USD', 'booking'"},
+	{
+		"money_entries", "account_id, currency, version, kind, method, amount, object, at",
+		u + ", 'USD', 1, 'received', 'cash', 1, 'pay_1', now()",
+	},
 	{"automatic_refunds", "cause, subject, wanted", "'late', 'pi_1', 1"},
 }
 

@@ -154,7 +154,7 @@ func InsertRefund(ctx context.Context, tx pg.Tx, r domain.Refund) (domain.Refund
 		queueReserve(b, a.IntentID, a.Minor)
 	}
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return domain.Refund{}, fmt.Errorf("insert allocations: %w", err)
+		return domain.Refund{}, backed(fmt.Errorf("insert allocations: %w", err))
 	}
 	return r, nil
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"holdfast.dev/libs/pg"
 
@@ -25,6 +26,32 @@ const (
 		select format('%s of tenant %s, booking %s', p.gateway_id, p.tenant_id, p.booking_id) from payment_intents p
 		where p.received > p.refunded and not exists (select from bookings b where (b.tenant_id, b.livemode, b.id) = (p.tenant_id, p.livemode, p.booking_id))
 		order by p.created_at`
+	// OwnMoney are the accounts of money. Other services hold those that they have applied.
+	OwnMoney = `
+		select a.tenant_id, a.livemode, (a.id::text || ':' || a.currency) collate "C" as key, a.version, now() as changed_at, false as logged,
+			'{}'::text[] as holders, '{}'::text[] as events
+		from money_accounts a`
+	// UnbalancedMoney are the accounts whose sums differ from their entries or their card payments. There are none.
+	UnbalancedMoney = `
+		select format('account %s of tenant %s in %s', k.id, k.tenant_id, k.currency) from (
+			select a.tenant_id, a.livemode, a.id, a.currency from money_accounts a
+			union select p.tenant_id, p.livemode, p.booking_id, p.currency from payment_intents p
+				where p.received > 0 or p.refunded > 0 or p.refund_reserved > 0 or p.disputed) k
+		left join money_accounts a on (a.tenant_id, a.livemode, a.id, a.currency) = (k.tenant_id, k.livemode, k.id, k.currency)
+		cross join lateral (
+			select coalesce(sum(case e.kind when 'received' then e.amount when 'received_reversed' then -e.amount end), 0) as received,
+				coalesce(sum(case e.kind when 'returned' then e.amount when 'returned_reversed' then -e.amount end), 0) as returned,
+				coalesce(sum(case e.kind when 'received' then e.amount when 'received_reversed' then -e.amount end) filter (where e.method = 'card'), 0) as charged,
+				coalesce(sum(case e.kind when 'returned' then e.amount when 'returned_reversed' then -e.amount end) filter (where e.method = 'card'), 0) as refunded,
+				count(*) filter (where e.kind = 'disputed') - count(*) filter (where e.kind = 'dispute_ended') as disputed
+			from money_entries e where (e.tenant_id, e.livemode, e.account_id, e.currency) = (k.tenant_id, k.livemode, k.id, k.currency)) e
+		cross join lateral (
+			select coalesce(sum(p.received), 0) as charged, coalesce(sum(p.refunded), 0) as refunded, count(*) filter (where p.disputed) as disputed,
+				coalesce(sum(greatest(p.refunded, p.refunded_elsewhere + p.refund_reserved) - p.refunded), 0) as held
+			from payment_intents p
+			where (p.tenant_id, p.livemode, p.booking_id, p.currency) = (k.tenant_id, k.livemode, k.id, k.currency)) p
+		where (a.received, a.returned, a.held, a.disputed, a.unbacked, e.charged, e.refunded, e.disputed) is distinct from
+			(e.received, e.returned, p.held, p.disputed, greatest(0, a.returned + a.held - a.received), p.charged, p.refunded, p.disputed)`
 	// CompareAccounts makes the reconciler compare each account with the gateway from the beginning, including everything that is open.
 	CompareAccounts = `
 		update gateway_reconciliations r set due_at = now(), tries = 0, stage = 'events', cursor = '', started_at = null, opened_at = null,
@@ -44,6 +71,18 @@ func RaiseIntentVersion(ctx context.Context, tx pg.Tx, id domain.GatewayID, vers
 		where p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = @id and p.version < @version`, pg.Args{"id": id, "version": version})
 	if err != nil {
 		return fmt.Errorf("raise version: %w", err)
+	}
+	return nil
+}
+
+// RepublishMoney makes the event of an account of money with all its entries due, and raises its version. key is that of OwnMoney.
+func RepublishMoney(ctx context.Context, tx pg.Tx, key string, version int64) error {
+	id, currency, _ := strings.Cut(key, ":")
+	_, err := tx.Exec(ctx, `update money_accounts a set version = greatest(a.version, @version), emitted = 0
+		where a.tenant_id = @tenant and a.livemode = @live and a.id = @id::text::uuid and a.currency = @code`,
+		pg.Args{"id": id, "code": currency, "version": version})
+	if err != nil {
+		return fmt.Errorf("publish account again: %w", err)
 	}
 	return nil
 }

@@ -1,0 +1,230 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/operation"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+// accountState returns the columns of an account with the entries that changed after a version, so that one statement reads both as of
+// the same instant. since is an expression; null selects no entries.
+func accountState(since string) string {
+	return `a.received, a.returned, a.held, a.disputed > 0, a.version,
+	case when ` + since + ` is null then '[]' else (select coalesce(json_agg(s order by s.version), '[]') from (
+		select e.object, min(e.method) as method, (array_agg(e.invoice_id order by e.version))[1] as invoice_id,
+			(array_agg(e.credit_note_id order by e.version))[1] as credit_note_id, (array_agg(e.at order by e.version))[1] as at,
+			coalesce(sum(e.amount) filter (where e.kind = 'received'), 0) as received,
+			coalesce(sum(e.amount) filter (where e.kind = 'received_reversed'), 0) as received_reversed,
+			coalesce(sum(e.amount) filter (where e.kind = 'returned'), 0) as returned,
+			coalesce(sum(e.amount) filter (where e.kind = 'returned_reversed'), 0) as returned_reversed,
+			count(*) filter (where e.kind = 'disputed') > count(*) filter (where e.kind = 'dispute_ended') as disputed,
+			max(e.at) filter (where e.kind = 'received_reversed') as reversed_at, max(e.version) as version
+		from money_entries e
+		where e.tenant_id = a.tenant_id and e.livemode = a.livemode and e.account_id = a.id and e.currency = a.currency
+			and e.tenant_id = @tenant and e.livemode = @live
+		group by e.object having max(e.version) > ` + since + ` order by max(e.version) limit @limit) s) end`
+}
+
+// entryRow is an entry in the JSON of accountState.
+type entryRow struct {
+	Object           string             `json:"object"`
+	Method           domain.EntryMethod `json:"method"`
+	InvoiceID        *string            `json:"invoice_id"`     // a uuid
+	CreditNoteID     *string            `json:"credit_note_id"` // a uuid
+	At               time.Time          `json:"at"`
+	Received         int64              `json:"received"`
+	ReceivedReversed int64              `json:"received_reversed"`
+	Returned         int64              `json:"returned"`
+	ReturnedReversed int64              `json:"returned_reversed"`
+	Disputed         bool               `json:"disputed"`
+	ReversedAt       *time.Time         `json:"reversed_at"`
+	Version          int64              `json:"version"`
+}
+
+func (row entryRow) entry() (domain.MoneyEntry, error) {
+	e := domain.MoneyEntry{
+		Object: row.Object, Method: row.Method, Received: row.Received, Returned: row.Returned - row.ReturnedReversed, Disputed: row.Disputed,
+		At: row.At, Version: row.Version,
+	}
+	if e.Method == domain.MethodCard {
+		e.Received -= row.ReceivedReversed
+	} else {
+		e.ReversedAt = row.ReversedAt
+	}
+	var err error
+	if row.InvoiceID != nil {
+		err = e.InvoiceID.Scan(*row.InvoiceID)
+	}
+	if row.CreditNoteID != nil {
+		err = errors.Join(err, e.CreditNote.Scan(*row.CreditNoteID))
+	}
+	return e, err
+}
+
+// moneyArgs are the arguments of the statements about an account.
+func moneyArgs(k domain.MoneyKey, since *int64) pg.Args {
+	return pg.Args{"account": k.UUID(), "code": k.Currency, "since": since, "limit": domain.MaxMoneyEntries + 1}
+}
+
+func scanMoney(k domain.MoneyKey) pgx.RowToFunc[domain.MoneyAccount] {
+	return func(row pgx.CollectableRow) (domain.MoneyAccount, error) {
+		a := domain.MoneyAccount{MoneyKey: k}
+		var raw []byte
+		if err := row.Scan(&a.Received, &a.Returned, &a.Held, &a.Disputed, &a.Version, &raw); err != nil {
+			return a, fmt.Errorf("scan account: %w", err)
+		}
+		var list []entryRow
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return a, fmt.Errorf("entries of %s: %w", k, err)
+		}
+		if a.More = len(list) > domain.MaxMoneyEntries; a.More {
+			list = list[:domain.MaxMoneyEntries]
+		}
+		for _, one := range list {
+			e, err := one.entry()
+			if err != nil {
+				return a, fmt.Errorf("entry of %s: %w", k, err)
+			}
+			a.Entries = append(a.Entries, e)
+		}
+		return a, nil
+	}
+}
+
+const thatAccount = `a.tenant_id = @tenant and a.livemode = @live and a.id = @account and a.currency = @code`
+
+// MoneyAccount reads an account with the entries that changed after a version; nil: without entries. An account without money has
+// only zeros.
+func MoneyAccount(ctx context.Context, q pg.Q, k domain.MoneyKey, since *int64) (domain.MoneyAccount, error) {
+	return moneyAccount(ctx, q, k, since, "")
+}
+
+// MoneyAccountForUpdate is MoneyAccount with a lock of the row until the transaction ends. It creates the row if there is none. A
+// transaction that also locks intents or refunds locks them first.
+func MoneyAccountForUpdate(ctx context.Context, tx pg.Tx, k domain.MoneyKey, since *int64) (domain.MoneyAccount, error) {
+	_, err := tx.Exec(ctx, `insert into money_accounts (tenant_id, livemode, id, currency, kind) values (@tenant, @live, @account, @code, @kind)
+		on conflict do nothing`, pg.Args{"account": k.UUID(), "code": k.Currency, "kind": k.Kind()})
+	if err != nil {
+		return domain.MoneyAccount{}, fmt.Errorf("create account: %w", err)
+	}
+	return moneyAccount(ctx, tx, k, since, ` for update`)
+}
+
+func moneyAccount(ctx context.Context, q pg.Q, k domain.MoneyKey, since *int64, lock string) (domain.MoneyAccount, error) {
+	found, err := pg.Many(ctx, q, scanMoney(k), `select `+accountState(`@since::bigint`)+` from money_accounts a where `+thatAccount+lock, moneyArgs(k, since))
+	if err != nil || len(found) == 0 {
+		return domain.MoneyAccount{MoneyKey: k}, err
+	}
+	return found[0], nil
+}
+
+// MoneyObject reads the entry of a payment or a return of an account outside the gateway, or returns domain.ErrPaymentNotFound.
+func MoneyObject(ctx context.Context, q pg.Q, k domain.MoneyKey, object string) (domain.MoneyEntry, error) {
+	return pg.One(ctx, q, func(row pgx.CollectableRow) (e domain.MoneyEntry, err error) {
+		err = row.Scan(&e.Object, &e.Method, &e.Received, &e.InvoiceID, &e.ReversedAt)
+		return e, err
+	}, domain.ErrPaymentNotFound, `
+		select e.object, e.method, case when e.kind = 'received' then e.amount else 0 end, e.invoice_id, (
+			select r.at from money_entries r where r.tenant_id = @tenant and r.livemode = @live and r.object = e.object and r.method <> 'card'
+				and r.kind = 'received_reversed')
+		from money_entries e where e.tenant_id = @tenant and e.livemode = @live and e.object = @object and e.method <> 'card'
+			and e.kind in ('received', 'returned') and e.account_id = @account and e.currency = @code`,
+		pg.Args{"account": k.UUID(), "code": k.Currency, "object": object})
+}
+
+// LastReturn returns the public id of the newest return of an account: the refund or the credit note, or the card payment that others
+// refunded. It returns "" if there is none.
+func LastReturn(ctx context.Context, q pg.Q, k domain.MoneyKey) (string, error) {
+	type found struct {
+		Object string
+		Refund domain.RefundID
+	}
+	last, err := pg.Many(ctx, q, pgx.RowToStructByPos[found], `
+		select l.object, l.refund from (
+			(select e.object, null::uuid, e.at from money_entries e
+			where e.tenant_id = @tenant and e.livemode = @live and e.account_id = @account and e.currency = @code and e.kind = 'returned'
+			order by e.version desc limit 1)
+			union all
+			(select '', r.id, r.created_at from refunds r
+			where r.tenant_id = @tenant and r.livemode = @live and r.booking_id = @account and r.currency = @code and r.shown
+				and r.status in ('pending', 'requires_action', 'succeeded')
+			order by r.created_at desc, r.id desc limit 1)) l (object, refund, at)
+		order by l.refund is null, l.at desc limit 1`, pg.Args{"account": k.UUID(), "code": k.Currency})
+	if err != nil || len(last) == 0 {
+		return "", err
+	}
+	if !last[0].Refund.IsZero() {
+		return last[0].Refund.String(), nil
+	}
+	return last[0].Object, nil
+}
+
+// MoveMoney changes an account and adds the entry.
+func MoveMoney(ctx context.Context, tx pg.Tx, k domain.MoneyKey, m domain.MoneyMove) error {
+	_, err := tx.Exec(ctx, `select move_money(@tenant, @live, @account, @kind, @code, @entry, @minor, 0, @fact, @method, @object, @invoice, @note, @at)`,
+		pg.Args{
+			"account": k.UUID(), "kind": k.Kind(), "code": k.Currency, "entry": m.Kind, "minor": m.Minor, "fact": m.Kind == domain.EntryReceived,
+			"method": m.Method, "object": m.Object, "invoice": m.Invoice, "note": m.CreditNote, "at": m.At,
+		})
+	if err != nil {
+		return backed(fmt.Errorf("move money of %s: %w", k, err))
+	}
+	return nil
+}
+
+// backed returns domain.ErrUnbacked if the constraint of the accounts has prevented a write.
+func backed(err error) error {
+	if pg.ConstraintName(err) == "money_accounts_backed" {
+		return domain.ErrUnbacked
+	}
+	return err
+}
+
+// UnpublishedMoney reads an account that has changed since its last event, with the changes, and marks it as published. ok is false if
+// it has not changed.
+func UnpublishedMoney(ctx context.Context, tx pg.Tx, k domain.MoneyKey) (a domain.MoneyAccount, ok bool, err error) {
+	found, err := pg.Many(ctx, tx, scanMoney(k), `
+		update money_accounts a set emitted = a.version
+		from (select a.emitted from money_accounts a where `+thatAccount+` for update) was
+		where `+thatAccount+` and a.emitted < a.version returning `+accountState(`was.emitted`), moneyArgs(k, nil))
+	if err != nil || len(found) == 0 {
+		return domain.MoneyAccount{}, false, err
+	}
+	return found[0], true, nil
+}
+
+// MoneyDue is an account whose event is missing.
+type MoneyDue struct {
+	operation.Owner
+
+	ID       [16]byte
+	Kind     string
+	Currency string
+}
+
+// Key returns the key of the account.
+func (d MoneyDue) Key() domain.MoneyKey {
+	if d.Kind == domain.InvoiceAccount {
+		return domain.MoneyKey{Invoice: ids.FromUUID[ids.InvoicePrefix](d.ID), Currency: d.Currency}
+	}
+	return domain.BookingMoney(ids.FromUUID[ids.BookingPrefix](d.ID), d.Currency)
+}
+
+// MoneyUnpublished returns up to limit accounts of all tenants and modes whose event is missing. It skips the owners in except. tx has
+// the worker role.
+func MoneyUnpublished(ctx context.Context, tx pg.Tx, _ time.Time, except []operation.Owner, limit int) ([]MoneyDue, error) {
+	tenants, modes := operation.Owners(except)
+	return pg.Many(ctx, tx, pgx.RowToStructByName[MoneyDue], `
+		select a.tenant_id, a.livemode, a.id, a.kind, a.currency from money_accounts a
+		where a.emitted < a.version`+operation.Outside("a")+` order by a.tenant_id, a.livemode, a.id limit $3`, tenants, modes, limit)
+}
