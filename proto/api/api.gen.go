@@ -3018,7 +3018,7 @@ type InvoiceCreate struct {
 	// Kind What the invoice charges for. Defaults to `full`.
 	Kind *InvoiceKind `json:"kind,omitempty"`
 
-	// LineItems Lines, 1 to 100, in the operator's currency. You can leave them out with the `kind` `balance` and a `booking_id`.
+	// LineItems Lines, 1 to 100, in the currency of the booking or, without one, of the operator. You can leave them out with the `kind` `balance` and a `booking_id`.
 	LineItems *[]LineItemInput `json:"line_items,omitempty"`
 
 	// TaxBehavior Whether prices include taxes. Defaults to the operator's setting, which is `exclusive` unless changed.
@@ -3111,10 +3111,10 @@ type InvoiceUpdate struct {
 	// CustomerId ID of the customer.
 	CustomerId *string `json:"customer_id,omitempty"`
 
-	// BookingId ID of the booking that the invoice is for, or null.
+	// BookingId ID of the booking that the invoice is for, or null. It cannot be changed on a balance.
 	BookingId nullable.Nullable[string] `json:"booking_id,omitempty"`
 
-	// Kind What the invoice charges for.
+	// Kind What the invoice charges for. The `kind` of a balance cannot be changed.
 	Kind *InvoiceKind `json:"kind,omitempty"`
 
 	// LineItems Lines, 1 to 100. They replace the existing ones.
@@ -4068,7 +4068,7 @@ type QuoteCreate struct {
 	// GuestCount Number of guests, passed to the booking. Null means 1. It multiplies the price of a `per_guest` package.
 	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
 
-	// LineItems Lines, 1 to 100, in the operator's currency. Without them, `package_id` and `event_date` create one line.
+	// LineItems Lines, 1 to 100, in the operator's currency. Without them, `package_id` and `event_date` create one line, and the quote is in the currency of the package.
 	LineItems *[]LineItemInput `json:"line_items,omitempty"`
 
 	// TaxBehavior Whether prices include taxes. Defaults to the operator's setting, which is `exclusive` unless changed.

@@ -224,8 +224,11 @@ type LinkedBooking struct {
 	// Booking The body of POST /bookings.
 	Booking json.RawMessage `json:"booking"`
 
-	// TotalAmount Total of the quote in the smallest unit of the tenant's currency. Only with quote_id.
+	// TotalAmount Total of the quote in the smallest unit of its currency. Only with quote_id.
 	TotalAmount *int64 `json:"total_amount,omitempty"`
+
+	// Currency ISO 4217 code of the quote's amounts. Only with quote_id. Earlier versions of customers leave it out; it is then the tenant's currency.
+	Currency string `json:"currency,omitempty"`
 
 	// DepositAmount Deposit of the quote. Only with quote_id.
 	DepositAmount *int64 `json:"deposit_amount,omitempty"`

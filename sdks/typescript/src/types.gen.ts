@@ -2551,7 +2551,7 @@ export type QuoteCreate = {
      */
     guest_count?: number | null;
     /**
-     * Lines, 1 to 100, in the operator's currency. Without them, `package_id` and `event_date` create one line.
+     * Lines, 1 to 100, in the operator's currency. Without them, `package_id` and `event_date` create one line, and the quote is in the currency of the package.
      */
     line_items?: Array<LineItemInput>;
     /**
@@ -2888,7 +2888,7 @@ export type InvoiceCreate = {
      */
     kind?: InvoiceKindInput;
     /**
-     * Lines, 1 to 100, in the operator's currency. You can leave them out with the `kind` `balance` and a `booking_id`.
+     * Lines, 1 to 100, in the currency of the booking or, without one, of the operator. You can leave them out with the `kind` `balance` and a `booking_id`.
      */
     line_items?: Array<LineItemInput>;
     /**
@@ -2926,11 +2926,11 @@ export type InvoiceUpdate = {
      */
     customer_id?: string;
     /**
-     * ID of the booking that the invoice is for, or null.
+     * ID of the booking that the invoice is for, or null. It cannot be changed on a balance.
      */
     booking_id?: string | null;
     /**
-     * What the invoice charges for.
+     * What the invoice charges for. The `kind` of a balance cannot be changed.
      */
     kind?: InvoiceKindInput;
     /**

@@ -408,7 +408,7 @@ var Resources = []Resource{
 				{Name: "event_start_time", Type: "string", Nullable: true, Description: "Start as HH:MM in the operator's time zone. Null means the whole day."},
 				{Name: "event_end_time", Type: "string", Nullable: true, Description: "End as HH:MM. An end at or before the start is on the next day. Null means that it is calculated from the duration of the package or service."},
 				{Name: "guest_count", Type: "integer", Nullable: true, Description: "Number of guests, passed to the booking. Null means 1. It multiplies the price of a `per_guest` package."},
-				{Name: "line_items", Type: "any", Array: true, Description: "Lines, 1 to 100, in the operator's currency. Without them, `package_id` and `event_date` create one line."},
+				{Name: "line_items", Type: "any", Array: true, Description: "Lines, 1 to 100, in the operator's currency. Without them, `package_id` and `event_date` create one line, and the quote is in the currency of the package."},
 				{Name: "tax_behavior", Type: "string", Values: []string{"exclusive", "inclusive"}, Description: "Whether prices include taxes. Defaults to the operator's setting, which is `exclusive` unless changed."},
 				{Name: "discount_amount_total.amount", Type: "integer", Description: "Amount in the currency's smallest unit, such as cents: 0 to 99,999,999,999."},
 				{Name: "discount_amount_total.currency", Type: "string", Description: "ISO 4217 code, three capital letters. It must be the operator's currency."},
@@ -560,14 +560,14 @@ var Resources = []Resource{
 		{
 			Name: "create", Kind: Plain, Method: "POST", Path: "/invoices",
 			Summary:     "Create an invoice",
-			Description: "Creates a draft invoice from `customer_id` and `line_items`. With `booking_id` and the `kind` `balance`, you can leave out both. The invoice then repeats the lines of the booking's quote or, without a quote, has one line for its package. A negative line deducts each opened invoice of the booking with its taxes, so that over all invoices each tax equals that of the quote. Triggers the `invoice.created` event.",
+			Description: "Creates a draft invoice from `customer_id` and `line_items`. With `booking_id` and the `kind` `balance`, you can leave out both. The invoice then repeats the lines of the booking's quote or, without a quote, has one line for its package. A negative line deducts each opened invoice of the booking with its taxes, so that over all invoices each tax equals that of the quote. Drafts are not deducted. An invoice of a booking is in the currency of the booking. Triggers the `invoice.created` event.",
 			Body:        true,
 			Scopes:      []string{"write:invoices"},
 			Fields: []Param{
 				{Name: "customer_id", Type: "string", Description: "ID of the customer. You can leave it out if you send `booking_id`: the booking's customer is used."},
 				{Name: "booking_id", Type: "string", Nullable: true, Description: "ID of the booking that the invoice is for, or null."},
 				{Name: "kind", Type: "string", Values: []string{"deposit", "balance", "full"}, Description: "What the invoice charges for. Defaults to `full`."},
-				{Name: "line_items", Type: "any", Array: true, Description: "Lines, 1 to 100, in the operator's currency. You can leave them out with the `kind` `balance` and a `booking_id`."},
+				{Name: "line_items", Type: "any", Array: true, Description: "Lines, 1 to 100, in the currency of the booking or, without one, of the operator. You can leave them out with the `kind` `balance` and a `booking_id`."},
 				{Name: "tax_behavior", Type: "string", Values: []string{"exclusive", "inclusive"}, Description: "Whether prices include taxes. Defaults to the operator's setting, which is `exclusive` unless changed."},
 				{Name: "discount_amount_total.amount", Type: "integer", Description: "Amount in the currency's smallest unit, such as cents: 0 to 99,999,999,999."},
 				{Name: "discount_amount_total.currency", Type: "string", Description: "ISO 4217 code, three capital letters. It must be the operator's currency."},
@@ -601,8 +601,8 @@ var Resources = []Resource{
 			},
 			Fields: []Param{
 				{Name: "customer_id", Type: "string", Description: "ID of the customer."},
-				{Name: "booking_id", Type: "string", Nullable: true, Description: "ID of the booking that the invoice is for, or null."},
-				{Name: "kind", Type: "string", Values: []string{"deposit", "balance", "full"}, Description: "What the invoice charges for."},
+				{Name: "booking_id", Type: "string", Nullable: true, Description: "ID of the booking that the invoice is for, or null. It cannot be changed on a balance."},
+				{Name: "kind", Type: "string", Values: []string{"deposit", "balance", "full"}, Description: "What the invoice charges for. The `kind` of a balance cannot be changed."},
 				{Name: "line_items", Type: "any", Array: true, Description: "Lines, 1 to 100. They replace the existing ones."},
 				{Name: "tax_behavior", Type: "string", Values: []string{"exclusive", "inclusive"}, Description: "Whether prices include taxes."},
 				{Name: "discount_amount_total.amount", Type: "integer", Description: "Amount in the currency's smallest unit, such as cents: 0 to 99,999,999,999."},
@@ -626,7 +626,7 @@ var Resources = []Resource{
 		{
 			Name: "open", Kind: Plain, Method: "POST", Path: "/invoices/{id}/open",
 			Summary:     "Open an invoice",
-			Description: "Opens a draft invoice: assigns the next number without gaps, freezes the lines, and stores the customer's name and address with the invoice. An invoice with a total of 0 becomes `paid` immediately. Opening an opened invoice again changes nothing and returns 200. A balance invoice that was created without lines must not exceed the booking's total minus its opened invoices; otherwise the response is 422 on `booking_id`. Other invoices have no such limit. Triggers the `invoice.paid` event if nothing is due.",
+			Description: "Opens a draft invoice: assigns the next number without gaps, freezes the lines, and stores the customer's name and address with the invoice. An invoice with a total of 0 becomes `paid` immediately. Opening an opened invoice again changes nothing and returns 200. The lines of a balance invoice that was created without lines are written again, from the current price of the booking and its opened invoices. If nothing is left to invoice, the response is 422 on `booking_id`. Other invoices have no such limit. Triggers the `invoice.paid` event if nothing is due.",
 			Conditional: true,
 			Scopes:      []string{"write:invoices"},
 			PathParams: []Param{

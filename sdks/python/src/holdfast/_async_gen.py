@@ -985,7 +985,8 @@ class AsyncInvoices:
         Creates a draft invoice from `customer_id` and `line_items`. With `booking_id` and the `kind` `balance`, you
         can leave out both. The invoice then repeats the lines of the booking's quote or, without a quote, has one
         line for its package. A negative line deducts each opened invoice of the booking with its taxes, so that over
-        all invoices each tax equals that of the quote. Triggers the `invoice.created` event.
+        all invoices each tax equals that of the quote. Drafts are not deducted. An invoice of a booking is in the
+        currency of the booking. Triggers the `invoice.created` event.
 
         Scopes: write:invoices.
 
@@ -1048,9 +1049,10 @@ class AsyncInvoices:
 
         Opens a draft invoice: assigns the next number without gaps, freezes the lines, and stores the customer's
         name and address with the invoice. An invoice with a total of 0 becomes `paid` immediately. Opening an opened
-        invoice again changes nothing and returns 200. A balance invoice that was created without lines must not
-        exceed the booking's total minus its opened invoices; otherwise the response is 422 on `booking_id`. Other
-        invoices have no such limit. Triggers the `invoice.paid` event if nothing is due.
+        invoice again changes nothing and returns 200. The lines of a balance invoice that was created without lines
+        are written again, from the current price of the booking and its opened invoices. If nothing is left to
+        invoice, the response is 422 on `booking_id`. Other invoices have no such limit. Triggers the `invoice.paid`
+        event if nothing is due.
 
         Args:
             id: ID of the invoice, `inv_…`.

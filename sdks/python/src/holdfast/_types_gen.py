@@ -4361,7 +4361,7 @@ class QuoteCreate(TypedDict):
     """
     line_items: NotRequired[list[LineItemInput]]
     """
-    Lines, 1 to 100, in the operator's currency. Without them, `package_id` and `event_date` create one line.
+    Lines, 1 to 100, in the operator's currency. Without them, `package_id` and `event_date` create one line, and the quote is in the currency of the package.
     """
     tax_behavior: NotRequired[TaxBehavior]
     """
@@ -4487,7 +4487,7 @@ class InvoiceCreate(TypedDict):
     """
     line_items: NotRequired[list[LineItemInput]]
     """
-    Lines, 1 to 100, in the operator's currency. You can leave them out with the `kind` `balance` and a `booking_id`.
+    Lines, 1 to 100, in the currency of the booking or, without one, of the operator. You can leave them out with the `kind` `balance` and a `booking_id`.
     """
     tax_behavior: NotRequired[TaxBehavior]
     """
@@ -4526,11 +4526,11 @@ class InvoiceUpdate(TypedDict):
     """
     booking_id: NotRequired[str | None]
     """
-    ID of the booking that the invoice is for, or null.
+    ID of the booking that the invoice is for, or null. It cannot be changed on a balance.
     """
     kind: NotRequired[InvoiceKindInput]
     """
-    What the invoice charges for.
+    What the invoice charges for. The `kind` of a balance cannot be changed.
     """
     line_items: NotRequired[list[LineItemInput]]
     """

@@ -58,7 +58,7 @@ func (a *API) createLinkedBooking(c *gin.Context) error {
 // fromLinked reads the ids of a linked booking, and reads the rest as a body of POST /bookings.
 func (a *API) fromLinked(body internalapi.LinkedBooking) (in domain.LinkedInput, err error) {
 	in = domain.LinkedInput{
-		Origin:     domain.Origin{Total: body.TotalAmount, Deposit: body.DepositAmount},
+		Origin:     domain.Origin{Total: body.TotalAmount, Deposit: body.DepositAmount, Currency: body.Currency},
 		ValidUntil: body.ValidUntil,
 	}
 	if in.Quote, err = optionalID[ids.QuotePrefix]("quote_id", body.QuoteID); err != nil {

@@ -92,6 +92,10 @@ func TestBookingOfAQuote(t *testing.T) {
 	if yen.TotalAmount != (amount{10, "USD"}) || yen.AmountPaid.Currency != "USD" {
 		t.Errorf("not the operator's currency: %+v", yen.TotalAmount)
 	}
+	euros := w.link(ctx, ofQuote(10, 5)+`,"currency":"EUR"`, fmt.Sprintf(`"event_date":"2030-07-04","package_id":%q`, s.yen)).is(200).booking()
+	if euros.TotalAmount != (amount{10, "EUR"}) || euros.DepositAmount != (amount{5, "EUR"}) || euros.AmountPaid.Currency != "EUR" {
+		t.Errorf("not the quote's currency: %+v", euros)
+	}
 }
 
 // move advances real time and expires what is due.

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -93,10 +94,10 @@ func New(in BookingInput, when When, refs Refs, policy Policy, blank Booking, no
 	return b, b.open(in, policy, now)
 }
 
-// NewLinked is New for the booking of a quote or a lead. The booking of a quote has the quote's amounts in the operator's currency,
+// NewLinked is New for the booking of a quote or a lead. The booking of a quote has the quote's amounts in the quote's currency,
 // the current package, and no hold that can lapse. The booking of a lead is an ordinary one.
 func NewLinked(in LinkedInput, when When, refs Refs, policy Policy, blank Booking, now time.Time) (Booking, error) {
-	currency := blank.Total.Currency
+	currency := cmp.Or(in.Currency, blank.Total.Currency)
 	blank.QuoteID, blank.LeadID = in.Quote, in.Lead
 	b, err := New(in.input(in.BookingInput), when, refs, policy, blank, now)
 	if err != nil || in.Quote.IsZero() {

@@ -169,7 +169,8 @@ var ErrLinked = errors.New("the quote or the lead has a booking already")
 type Origin struct {
 	Quote          QuoteID // zero: for the lead
 	Lead           LeadID  // for a quote: the lead of the quote
-	Total, Deposit *int64  // of the quote, in the smallest unit of the operator's currency
+	Total, Deposit *int64  // of the quote, in the smallest unit of Currency
+	Currency       string  // of the quote; "": the operator's
 }
 
 // LinkedInput is a booking to create for a quote or a lead.

@@ -68,8 +68,8 @@ func TestInvoiceCustomer(t *testing.T) {
 	w.act(ctx, draft, "open").is(422, "invalid_request", "customer_id")
 }
 
-// TestInvoiceBooking checks that a booking that no event has reported is looked up once. It must have the caller's tenant and mode,
-// and the same currency.
+// TestInvoiceBooking checks that a booking that no event has reported is looked up once. It must have the caller's tenant and mode. Its
+// currency is that of the invoice, also after the currency of the operator has changed.
 func TestInvoiceBooking(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -87,15 +87,26 @@ func TestInvoiceBooking(t *testing.T) {
 		t.Errorf("%d calls, %+v", calls, v)
 	}
 	euro := w.bookings.AddBooking(customerID(t, c), money.Amount{Minor: 5, Currency: "EUR"})
-	for _, id := range []string{euro.ID.String(), ids.New[ids.BookingPrefix]().String(), "bk_x", "x"} {
+	w.invoicing(ctx, `"booking_id":`+str(euro.ID.String()), fields[1]).is(422, "invalid_request", "line_items.0.unit_amount.currency")
+	w.do(ctx, "PATCH", "/invoices/"+v.ID, `{"booking_id":`+str(euro.ID.String())+`}`).is(422, "invalid_request", "booking_id")
+	for _, id := range []string{ids.New[ids.BookingPrefix]().String(), "bk_x", "x"} {
 		w.invoicing(ctx, `"booking_id":`+str(id), `"customer_id":`+str(c.ID), fields[1]).is(422, "invalid_request", "booking_id")
 		w.do(ctx, "PATCH", "/invoices/"+v.ID, `{"booking_id":`+str(id)+`}`).is(422, "invalid_request", "booking_id")
 	}
 	w.invoicing(pgtest.CtxOf(t, caller.FromContext(ctx).Tenant, caller.Live), fields...).is(422, "invalid_request", "customer_id")
 	moved := in(ctx, func(c *caller.Caller) { c.Currency = "EUR" }) // the operator has changed the currency
 	euros := `"line_items":[{"description":"d","quantity":1,"unit_amount":{"amount":1,"currency":"EUR"}}]`
-	w.do(moved, "PATCH", "/invoices/"+v.ID, "{"+euros+"}").is(422, "invalid_request", "line_items")
-	w.do(moved, "PATCH", "/invoices/"+v.ID, "{"+fields[1]+"}").is(422, "invalid_request", "line_items.0.unit_amount.currency")
+	if a := w.do(moved, "PATCH", "/invoices/"+v.ID, "{"+euros+"}").is(422, "invalid_request", "line_items.0.unit_amount.currency"); !strings.Contains(string(a.Body), "Must be in USD") {
+		t.Errorf("%s", a.Body)
+	}
+	w.do(moved, "PATCH", "/invoices/"+v.ID, "{"+fields[1]+"}").is(200)
+	w.invoicing(moved, fields[0], euros).is(422, "invalid_request", "line_items.0.unit_amount.currency")
+	if got := w.invoicing(moved, fields...).is(201).invoice(); got.Total != (amount{1, "USD"}) || got.AmountPaid.Currency != "USD" {
+		t.Errorf("of a booking in dollars: %+v", got)
+	}
+	if got := w.invoicing(ctx, `"booking_id":`+str(euro.ID.String()), `"kind":"balance"`).is(201).invoice(); got.Total != (amount{5, "EUR"}) || got.AmountPaid.Currency != "EUR" {
+		t.Errorf("of a booking in euros: %+v", got)
+	}
 	if got := w.do(moved, "PATCH", "/invoices/"+v.ID, `{"booking_id":`+str(euro.ID.String())+","+euros+"}").is(200).invoice(); got.Total.Currency != "EUR" || got.AmountDue.Currency != "EUR" {
 		t.Errorf("in euros: %+v", got)
 	}
@@ -130,23 +141,64 @@ func TestBalance(t *testing.T) {
 	w.open(ctx, 300, booked, `"kind":"deposit"`)         // this one does
 	given := w.invoicing(ctx, booked, balance, `"line_items":[`+line(1)+`]`).is(201).invoice()
 	v := w.invoicing(ctx, booked, balance).is(201).invoice()
-	if l := v.LineItems; given.Total.Amount != 1 || v.Total.Amount != 699 || v.Tax.Amount != 0 || len(l) != 3 ||
-		l[0].Description != "Booking "+b.Number || l[0].UnitAmount.Amount != 1000 || l[1].UnitAmount.Amount != -300 || l[2].UnitAmount.Amount != -1 ||
+	if l := v.LineItems; given.Total.Amount != 1 || v.Total.Amount != 700 || v.Tax.Amount != 0 || len(l) != 2 ||
+		l[0].Description != "Booking "+b.Number || l[0].UnitAmount.Amount != 1000 || l[1].UnitAmount.Amount != -300 ||
 		!strings.HasPrefix(l[1].Description, "Less invoice INV-000002 of ") || v.CustomerID != c.ID || v.Kind != "balance" || v.Status != "draft" {
 		t.Errorf("given %+v, created %+v", given, v)
 	}
-	a := w.invoicing(ctx, booked, balance).is(422, "invalid_request", "booking_id")
-	if !strings.Contains(string(a.Body), "Nothing is left to invoice.") {
-		t.Errorf("got %s", a.Body)
+	second := w.invoicing(ctx, booked, balance).is(201).invoice()
+	w.act(ctx, v, "open").is(200)
+	for _, a := range []response{w.invoicing(ctx, booked, balance), w.act(ctx, second, "open")} {
+		if a.is(422, "invalid_request", "booking_id"); !strings.Contains(string(a.Body), "Nothing is left to invoice.") {
+			t.Errorf("got %s", a.Body)
+		}
 	}
 	b.Total.Minor = 1200
-	w.bookings.ChangeBooking(b)
+	b = w.bookings.ChangeBooking(b)
 	if got := w.invoicing(ctx, booked, balance).is(201).invoice(); got.Total.Amount != 200 {
 		t.Errorf("of the new total: %+v", got)
 	}
-	down := errors.New("down")
-	w.bookings.Before = func(context.Context, string) error { return apperr.ErrUnavailable.WithCause(down) }
+	w.bookings.Before = func(context.Context, string) error { return apperr.ErrUnavailable }
 	w.invoicing(ctx, booked, balance).is(503, "unavailable")
+}
+
+// TestOpenedBalance checks that opening a balance writes its lines again, from the price that bookings returns: no event reports it.
+// It checks that a balance stays one of its booking.
+func TestOpenedBalance(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	c := w.create(ctx, "")
+	b := w.bookings.AddBooking(customerID(t, c), usdOf(11900))
+	booked, balance := `"booking_id":`+str(b.ID.String()), `"kind":"balance"`
+	vat := `"taxes":[{"name":"VAT","rate":"19"}]`
+	w.tenants.Info.Defaults.Taxes = []money.Tax{{Name: "VAT", Rate: 190_000}}
+	v := w.invoicing(ctx, booked, balance).is(201).invoice()
+	other := w.bookings.AddBooking(customerID(t, c), usdOf(11900)).ID.String()
+	w.do(ctx, "PATCH", "/invoices/"+v.ID, `{"kind":"full"}`).is(422, "invalid_request", "kind")
+	w.do(ctx, "PATCH", "/invoices/"+v.ID, `{"booking_id":`+str(other)+`}`).is(422, "invalid_request", "booking_id")
+	w.do(ctx, "PATCH", "/invoices/"+v.ID, `{"booking_id":null}`).is(422, "invalid_request", "booking_id")
+	w.do(ctx, "PATCH", "/invoices/"+v.ID, `{`+booked+`,`+balance+`,"notes":"n"}`).is(200)
+	w.open(ctx, 1000, booked, `"kind":"deposit"`)
+	void := w.open(ctx, 500, booked)
+	w.act(ctx, void, "void").is(200)
+	b.Total.Minor = 5000
+	b = w.bookings.ChangeBooking(b)
+	w.bookings.Before = func(context.Context, string) error { return apperr.ErrUnavailable }
+	w.act(ctx, v, "open").is(503, "unavailable")
+	w.bookings.Before = nil
+	got := w.act(ctx, v, "open").is(200).invoice()
+	rows := w.taxes(ctx, "/invoices/"+v.ID)
+	if l := got.LineItems; got.Total.Amount != 3810 || len(l) != 2 || l[0].UnitAmount.Amount != 5000 || l[1].UnitAmount.Amount != -1190 || deref(got.Notes) != "n" ||
+		fmt.Sprint(rows.rows()) != "[VAT 19: 608 on 3202]" {
+		t.Errorf("%+v, %v", got, rows.rows())
+	}
+	stale := w.invoicing(ctx, `"booking_id":`+str(other), balance).is(201).invoice()
+	w.open(ctx, 11900, `"booking_id":`+str(other))
+	w.act(ctx, stale, "open").is(422, "invalid_request", "booking_id")
+	own := w.invoicing(ctx, booked, balance, `"line_items":[{"description":"d","quantity":1,"unit_amount":`+usd(900)+`,`+vat+`}]`).is(201).invoice()
+	if got := w.act(ctx, own, "open").is(200).invoice(); got.Total.Amount != own.Total.Amount {
+		t.Errorf("with lines of the client: %+v", got)
+	}
 }
 
 func TestInvoiceLines(t *testing.T) {

@@ -235,7 +235,7 @@ func TestEachInvoiceFieldIsWritten(t *testing.T) {
 	first := body(c, booked(), "x")
 	a := w.do(ctx, "POST", "/invoices", first).is(201)
 	apitest.Written[publicapi.InvoiceCreate](t, first, a.Body, "line_items")
-	second := strings.Replace(body(other, booked(), "y"), "deposit", "balance", 1)
+	second := strings.Replace(body(other, booked(), "y"), "deposit", "full", 1)
 	changed := w.do(ctx, "PATCH", "/invoices/"+a.invoice().ID, second).is(200)
 	apitest.Written[publicapi.InvoiceUpdate](t, second, changed.Body, "line_items")
 	for _, got := range []invoice{a.invoice(), changed.invoice()} {
@@ -248,7 +248,7 @@ func TestEachInvoiceFieldIsWritten(t *testing.T) {
 	if v.BookingID != nil || v.BookingStatus != nil || v.DueAt != nil || v.BillingAddress != nil || v.Notes != nil || string(v.Metadata) != "{}" {
 		t.Errorf("cleared: %s", cleared.Body)
 	}
-	if same := w.do(ctx, "PATCH", "/invoices/"+v.ID, `{"kind":"balance","notes":null}`).is(200).invoice(); same.Version != 3 {
+	if same := w.do(ctx, "PATCH", "/invoices/"+v.ID, `{"kind":"full","notes":null}`).is(200).invoice(); same.Version != 3 {
 		t.Errorf("a change that shows nothing: %+v", same)
 	}
 	if got := w.do(ctx, "GET", "/invoices/"+v.ID, "").is(200); string(got.Body) != string(cleared.Body) {

@@ -170,7 +170,7 @@ func TestQuoteOfAPackage(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	usd := func(n int64) money.Amount { return money.Amount{Minor: n, Currency: "USD"} }
 	pkg := w.bookings.AddPackage(domain.PackagePrice{Name: "Wedding", Total: usd(70000), Deposit: usd(20000)}).String()
-	euros := w.bookings.AddPackage(domain.PackagePrice{Name: "Hochzeit", Total: money.Amount{Minor: 1, Currency: "EUR"}}).String()
+	euros := w.bookings.AddPackage(domain.PackagePrice{Name: "Hochzeit", Total: money.Amount{Minor: 1000, Currency: "EUR"}, Deposit: money.Amount{Minor: 300, Currency: "EUR"}}).String()
 	customer := w.create(ctx, "").ID
 	post := func(format string, args ...any) response {
 		t.Helper()
@@ -189,7 +189,23 @@ func TestQuoteOfAPackage(t *testing.T) {
 	post(``).is(422, "invalid_request", "line_items")
 	post(`,"event_date":"2031-05-01"`).is(422, "invalid_request", "line_items")
 	post(`,"package_id":%q`, pkg).is(422, "invalid_request", "event_date")
-	post(`,"package_id":%q,"event_date":"2031-05-01"`, euros).is(422, "invalid_request", "package_id")
+	q = post(`,"package_id":%q,"event_date":"2031-05-01"`, euros).is(201).quote() // priced before the operator changed the currency
+	if q.Total != (price{1000, "EUR"}) || q.Deposit != (price{300, "EUR"}) {
+		t.Errorf("in euros %+v", q)
+	}
+	w.onQuote(ctx, q.ID, "send").is(200)
+	accepted := w.onQuote(ctx, q.ID, "accept").is(200).quote()
+	if b := w.bookings.Requests()[0]; b.Total != (money.Amount{Minor: 1000, Currency: "EUR"}) {
+		t.Errorf("the booking %+v", b)
+	}
+	if v := w.invoice(ctx, accepted.InvoiceIDs[0]); v.Total != (amount{300, "EUR"}) {
+		t.Errorf("the deposit %+v", v)
+	}
+	rest := `{"kind":"balance","booking_id":` + str(deref(accepted.BookingID)) + `,"customer_id":` + str(customer) + `}`
+	if v := w.do(ctx, "POST", "/invoices", rest).is(201).invoice(); v.Total != (amount{700, "EUR"}) || v.AmountDue.Currency != "EUR" {
+		t.Errorf("the balance %+v", v)
+	}
+	post(`,"package_id":%q,"event_date":"2031-05-01","discount_amount_total":{"amount":1,"currency":"USD"}`, euros).is(422, "invalid_request", "discount_amount_total.currency")
 	w.bookings.Before = func(_ context.Context, call string) error {
 		if call == "price" {
 			return apperr.Field("event_date", "The unit is closed.")

@@ -202,21 +202,25 @@ func (a *Invoices) PrepareOpen(ctx context.Context) (*Opening, error) {
 	return &Opening{Invoicing: info, unknown: unknown, bookings: a.Bookings}, nil
 }
 
-// served returns the days of a booking, or nil if there is none. It requests the booking from bookings, because an event about a move
-// may not have arrived yet.
-func (o *Opening) served(id domain.BookingID) (*domain.Days, error) {
+// booking returns a booking as bookings describes it, or nil if there is none. It locks the row of the booking, which serializes the
+// opening with a balance that is being created or opened. An event that arrived since the request describes a newer state.
+func (o *Opening) booking(ctx context.Context, tx pg.Tx, id domain.BookingID) (*domain.Booking, error) {
+	again := &operation.Again{Why: "the current state of booking " + id.String() + " is not known", Fetch: func(ctx context.Context) error {
+		o.of, o.found = id, lookUp(ctx, o.bookings, id)
+		return nil
+	}}
 	switch {
-	case id.IsZero():
-		return nil, nil
 	case o.of != id:
-		return nil, &operation.Again{Why: "the days of booking " + id.String() + " are not known", Fetch: func(ctx context.Context) error {
-			o.of, o.found = id, lookUp(ctx, o.bookings, id)
-			return nil
-		}}
+		return nil, again
 	case o.found.err != nil || o.found.booking == nil:
 		return nil, o.found.err
 	}
-	return o.found.booking.Days, nil
+	store.PutBooking(tx, *o.found.booking)
+	known, err := store.BookingForUpdate(ctx, tx, id)
+	if err == nil && known.Version > o.found.booking.Version {
+		err = again
+	}
+	return o.found.booking, err
 }
 
 // Served returns the days of the service that an invoice charges: those of its booking when it was opened or, if it is a draft or was
@@ -249,8 +253,8 @@ func (a *Invoices) Open(ctx context.Context, tx pg.Tx, id domain.InvoiceID, info
 	})
 }
 
-// open returns the invoice after its opening. From then on its total counts as invoiced for its booking. The lock of the booking
-// serializes the opening with a balance that is being created or opened.
+// open returns the invoice after its opening. From then on its total counts as invoiced for its booking. The lines of a balance that the
+// platform wrote are written again, from the current price of the booking and its opened invoices.
 func (o *Opening) open(ctx context.Context, tx pg.Tx, current domain.Invoice, at domain.Place) (domain.Invoice, error) {
 	customer, err := store.Customer(ctx, tx, current.CustomerID)
 	known := &customer
@@ -260,32 +264,29 @@ func (o *Opening) open(ctx context.Context, tx pg.Tx, current domain.Invoice, at
 	if err != nil {
 		return domain.Invoice{}, err
 	}
-	v, err := current.Opened(known, o.Language(customer.Locale), at)
+	reader := o.Language(customer.Locale)
+	v, err := current.Opened(known, reader, at)
 	if err != nil || v.Status == current.Status {
 		return v, err
 	}
 	if o.unknown != nil {
 		return domain.Invoice{}, o.unknown
 	}
-	if v.Served, err = o.served(v.BookingID); err != nil {
-		return domain.Invoice{}, err
-	}
 	if v.BookingID.IsZero() {
 		return v, nil
 	}
-	b, err := store.BookingForUpdate(ctx, tx, v.BookingID)
-	if errors.Is(err, domain.ErrBookingNotFound) {
-		return v, nil
-	}
-	if err != nil || v.Kind != domain.BalanceInvoice {
+	b, err := o.booking(ctx, tx, v.BookingID)
+	if err != nil || b == nil {
 		return v, err
+	}
+	if v.Served = b.Days; !v.WrittenBalance() {
+		return v, nil
 	}
 	balance, err := store.Balance(ctx, tx, v.BookingID)
 	if err != nil {
 		return domain.Invoice{}, err
 	}
-	balance = balance.Opened()
-	return v, v.CheckBalance(balance.Left(b), balance.Total(b))
+	return v.Rebalanced(balance, *b, view.NewLanguage(reader), at.Zone)
 }
 
 // Delete deletes a draft. It erases the copies of the draft, because a later erasure of the customer would not find them.

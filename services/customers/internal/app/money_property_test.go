@@ -60,6 +60,7 @@ type till struct {
 	invoices *app.Invoices
 	charges  *app.Charges
 	worker   *app.Allocator
+	bookings *peerstest.Bookings
 	notes    *app.CreditNotes
 	owner    *pgx.Conn
 	customer domain.CustomerID
@@ -74,11 +75,12 @@ type till struct {
 func newTill(t *testing.T) *till {
 	t.Helper()
 	w := &till{Env: apitest.New(t, "customers", migrations.FS), t: t}
-	tenants, bookings := &peerstest.Tenants{Info: domain.Invoicing{Prefix: "INV-"}}, &peerstest.Bookings{}
+	tenants := &peerstest.Tenants{Info: domain.Invoicing{Prefix: "INV-"}}
+	w.bookings = &peerstest.Bookings{}
 	c := caller.FromContext(pgtest.Ctx(t, caller.Test))
 	c.Currency, c.Timezone = "USD", "America/New_York"
 	w.ctx = caller.With(t.Context(), c)
-	w.invoices = &app.Invoices{Bookings: bookings, Tenants: tenants, Wake: func() {}, Now: time.Now}
+	w.invoices = &app.Invoices{Bookings: w.bookings, Tenants: tenants, Wake: func() {}, Now: time.Now}
 	w.charges = &app.Charges{DB: w.DB.App, Invoices: w.invoices, Tenants: tenants}
 	w.notes = &app.CreditNotes{DB: w.DB.App, Invoices: w.invoices, Charges: w.charges, Payments: &noteGateway{w}, Tenants: tenants}
 	w.worker = &app.Allocator{DB: w.DB.App, Invoices: w.invoices, Tenants: tenants, Worker: w.DB.Worker}
@@ -103,6 +105,7 @@ func (w *till) begin() error {
 }
 
 func (w *till) project() error {
+	w.booking = w.bookings.ChangeBooking(w.booking)
 	return w.DB.App.Tx(w.ctx, func(_ context.Context, tx pg.Tx) error {
 		store.PutBooking(tx, w.booking)
 		return nil
@@ -153,7 +156,7 @@ func (w *till) take(s step) error {
 		w.taken, w.events = append(w.taken, c), append(w.events, ids.Event{})
 		return w.deliver(len(w.taken) - 1)
 	case "cancel":
-		w.booking.Status, w.booking.Version = "cancelled", w.booking.Version+1
+		w.booking.Status = "cancelled"
 		return w.project()
 	case "worker":
 		return w.worker.Run(w.ctx)

@@ -41,7 +41,7 @@ func depositLines(q InvoiceSource) ([]Line, Totals, error) {
 // Balance is what the platform writes the lines of a balance from.
 type Balance struct {
 	Quote    *Quote    // the accepted quote of the booking; nil: the booking has none
-	Deducted []Invoice // its opened invoices that are not void, and its other balances that are drafts, the oldest first
+	Deducted []Invoice // its opened invoices that are not void, the oldest first
 }
 
 // Total returns the amount that all invoices of the booking together charge.
@@ -52,20 +52,13 @@ func (b Balance) Total(booking Booking) money.Amount {
 	return booking.Total
 }
 
-// Left returns the part of the total that no invoice charges yet. A credited amount can be charged again. Drafts of other balances
-// count, because two of them would charge the same money.
+// Left returns the part of the total that no opened invoice charges yet. A credited amount can be charged again.
 func (b Balance) Left(booking Booking) int64 {
 	left := b.Total(booking).Minor
 	for _, v := range b.Deducted {
 		left -= v.Uncredited().Minor
 	}
 	return left
-}
-
-// Opened returns the balance without drafts.
-func (b Balance) Opened() Balance {
-	b.Deducted = slices.DeleteFunc(slices.Clone(b.Deducted), func(v Invoice) bool { return v.Number == nil })
-	return b
 }
 
 // sold returns the lines of the quote or, without one, a line of the booking's package. The price of a booking includes its taxes.
@@ -81,20 +74,27 @@ func (b Balance) sold(booking Booking, taxes []money.Tax, wording Wording) ([]Li
 	return Price([]Line{line}, PriceTerms{Behavior: TaxInclusive, DiscountTotal: money.Amount{Currency: booking.Total.Currency}})
 }
 
-// setBalance sets the lines of a balance: what is sold, and one negative line for each earlier invoice. Over all invoices of the
-// booking, each row of the breakdown adds up to that of the quote.
+// setBalance sets the lines of a new balance.
 func (v *Invoice) setBalance(in InvoiceInput, refs InvoiceRefs, zone *time.Location) error {
 	switch {
 	case in.Behavior.Given():
 		return apperr.Field("tax_behavior", "Must not be sent without line_items for a balance. It is that of the quote.")
 	case in.DiscountTotal.Given():
 		return apperr.Field("discount_amount_total", "Must not be sent without line_items for a balance. It is that of the quote.")
-	case refs.Balance.Left(*refs.Booking) <= 0:
+	}
+	return v.writeBalance(refs.Balance, *refs.Booking, refs.Defaults.Taxes, refs.Wording, zone)
+}
+
+// writeBalance sets the lines of a balance: what is sold, and one negative line for each earlier invoice. Over all invoices of the
+// booking, each row of the breakdown adds up to that of the quote. taxes are those of a booking without a quote.
+func (v *Invoice) writeBalance(b Balance, booking Booking, taxes []money.Tax, wording Wording, zone *time.Location) error {
+	switch {
+	case b.Left(booking) <= 0:
 		return apperr.Field("booking_id", "Nothing is left to invoice.")
-	case len(refs.Balance.Deducted) > MaxDeducted:
+	case len(b.Deducted) > MaxDeducted:
 		return apperr.Field("booking_id", "A balance deducts at most %d invoices. Send line_items.", MaxDeducted)
 	}
-	lines, totals, err := refs.Balance.sold(*refs.Booking, refs.Defaults.Taxes, refs.Wording)
+	lines, totals, err := b.sold(booking, taxes, wording)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (v *Invoice) setBalance(in InvoiceInput, refs InvoiceRefs, zone *time.Locat
 	if err != nil {
 		return err
 	}
-	for _, earlier := range refs.Balance.Deducted {
+	for _, earlier := range b.Deducted {
 		charged, err := earlier.left()
 		if err != nil {
 			return err
@@ -111,19 +111,11 @@ func (v *Invoice) setBalance(in InvoiceInput, refs InvoiceRefs, zone *time.Locat
 			continue
 		}
 		line := earlier.deduction(charged, totals.Behavior)
-		line.Description = earlier.deductionText(refs.Wording, zone)
+		line.Description = wording.DeductionLine(*earlier.Number, civil.DateOf(earlier.OpenedAt.In(zone)))
 		lines, parts = append(lines, line), parts.plus(-1, charged)
 	}
 	v.Lines, v.Totals, v.Parts = lines, Sum(lines, totals.PriceTerms, parts.Rows()), parts
 	return nil
-}
-
-// deductionText describes the line of a balance that deducts the invoice.
-func (v Invoice) deductionText(wording Wording, zone *time.Location) string {
-	if v.Number == nil || v.OpenedAt == nil {
-		return wording.DraftDeductionLine()
-	}
-	return wording.DeductionLine(*v.Number, civil.DateOf(v.OpenedAt.In(zone)))
 }
 
 // deduction returns the line of a balance that deducts the invoice, without its description.
@@ -139,17 +131,15 @@ func (v Invoice) deduction(charged Parts, behavior TaxBehavior) Line {
 	return Line{Quantity: 1, UnitAmount: amount, Taxes: charged.Taxes(), Amounts: LineAmounts{Amount: amount, Tax: tax}}
 }
 
-// CheckBalance refuses to open a balance whose lines the platform wrote if it exceeds the part of the booking's total that is not
-// invoiced yet. Since the balance was drafted, other invoices of the booking may have been opened, or the total may have changed. A
-// booking with the total 0 has no price.
-func (v Invoice) CheckBalance(left int64, total money.Amount) error {
+// WrittenBalance reports whether the invoice is a balance whose lines the platform wrote.
+func (v Invoice) WrittenBalance() bool {
 	before := len(v.Lines) == 1 && strings.HasPrefix(v.Lines[0].Description, "Balance of booking ") // by an earlier version
-	switch {
-	case v.Parts == nil && !before, total.Minor == 0, total.Currency != v.Total.Currency, v.Total.Minor <= left:
-		return nil
-	case left <= 0:
-		return apperr.Field("booking_id", "Nothing is left to invoice.")
-	default:
-		return apperr.Field("booking_id", "Only %s is left to invoice. This balance is higher.", money.Amount{Minor: left, Currency: total.Currency})
-	}
+	return v.Kind == BalanceInvoice && (v.Parts != nil || before)
+}
+
+// Rebalanced returns a balance with the lines that the platform writes now: since it was drafted, other invoices of the booking may have
+// been opened, or the total may have changed. A booking without a quote has the taxes of the draft.
+func (v Invoice) Rebalanced(b Balance, booking Booking, wording Wording, zone *time.Location) (Invoice, error) {
+	err := v.writeBalance(b, booking, v.Lines[0].Taxes, wording, zone)
+	return v, err
 }

@@ -272,4 +272,3 @@ func (plainWording) BookingLine(booking string) string { return "Booking " + boo
 
 func (plainWording) CreditLine(invoice string) string                  { return "Credit " + invoice }
 func (plainWording) DeductionLine(invoice string, _ civil.Date) string { return "Less " + invoice }
-func (plainWording) DraftDeductionLine() string                        { return "Less a draft" }

@@ -59,8 +59,12 @@ func (in InvoiceInput) MakesBalance() bool {
 // NeedsDefaults reports whether a new invoice depends on the defaults for its taxes.
 func (in InvoiceInput) NeedsDefaults() bool { return !in.Behavior.Given() || in.Untaxed() }
 
-// NewInvoice drafts an invoice. Every failed field is reported, in the contract's order.
+// NewInvoice drafts an invoice in the currency of its booking or, without one, of the operator. Every failed field is reported, in the
+// contract's order.
 func NewInvoice(id InvoiceID, in InvoiceInput, refs InvoiceRefs, at Place) (Invoice, error) {
+	if refs.Booking != nil {
+		at.Currency = refs.Booking.Total.Currency
+	}
 	v := Invoice{ID: id, Status: InvoiceDraft, Kind: FullInvoice, Paid: money.Amount{Currency: at.Currency}, Version: 1}
 	v.PriceTerms = PriceTerms{Behavior: refs.Defaults.Behavior, DiscountTotal: v.Paid}
 	in.Kind.Set(&v.Kind)
@@ -68,7 +72,7 @@ func NewInvoice(id InvoiceID, in InvoiceInput, refs InvoiceRefs, at Place) (Invo
 	if customer != nil && !in.CustomerID.Given() {
 		customer = ErrNoCustomer(in.BookingID.Pointer() != nil, refs.Booking)
 	}
-	booking := v.setBooking(in, refs, at.Currency)
+	booking := v.setBooking(in, refs)
 	if err := apperr.Join(customer, booking, v.setFirstLines(in, refs, booking == nil, at), v.setDue(in, at.Zone)); err != nil {
 		return Invoice{}, err
 	}
@@ -97,7 +101,7 @@ func (v *Invoice) setCustomer(c *Customer) error {
 }
 
 // setBooking links the booking that the input names, or none.
-func (v *Invoice) setBooking(in InvoiceInput, refs InvoiceRefs, currency string) error {
+func (v *Invoice) setBooking(in InvoiceInput, refs InvoiceRefs) error {
 	switch {
 	case !in.BookingID.Given():
 		return nil
@@ -106,8 +110,8 @@ func (v *Invoice) setBooking(in InvoiceInput, refs InvoiceRefs, currency string)
 		return nil
 	case refs.Booking == nil:
 		return apperr.Field("booking_id", "Booking not found.")
-	case refs.Booking.Total.Currency != currency:
-		return apperr.Field("booking_id", "The booking is in %s; the invoice must be in %s, the operator's currency.", refs.Booking.Total.Currency, currency)
+	case refs.Booking.Total.Currency != v.Total.Currency && !in.Lines.Given() && v.Lines != nil:
+		return apperr.Field("booking_id", "The booking is in %s and the invoice in %s. Send line_items in %s.", refs.Booking.Total.Currency, v.Total.Currency, refs.Booking.Total.Currency)
 	}
 	v.BookingID, v.BookingStatus = refs.Booking.ID, &refs.Booking.Status
 	return nil
@@ -184,12 +188,21 @@ func (v Invoice) Change(in InvoiceInput, refs InvoiceRefs, at Place, match patch
 
 // redraft changes what only a draft can change.
 func (v *Invoice) redraft(in InvoiceInput, refs InvoiceRefs, at Place) error {
+	if err := v.staysBalance(in); err != nil {
+		return err
+	}
 	var customer, lines error
 	if in.CustomerID.Given() {
 		customer = v.setCustomer(refs.Customer)
 	}
 	in.Kind.Set(&v.Kind)
-	booked, was := v.BookingID, v.Total.Currency
+	was := v.Total.Currency
+	switch {
+	case refs.Booking != nil:
+		at.Currency = refs.Booking.Total.Currency
+	case !in.BookingID.Given() && !v.BookingID.IsZero():
+		at.Currency = was
+	}
 	switch {
 	case in.Lines.Given():
 		lines = v.setPrice(in, refs, at.Currency)
@@ -198,10 +211,22 @@ func (v *Invoice) redraft(in InvoiceInput, refs InvoiceRefs, at Place) error {
 	case in.Reprices():
 		lines = v.setPrice(in, refs, was)
 	}
-	if lines == nil && !booked.IsZero() && !in.BookingID.Given() && v.Total.Currency != was {
-		lines = apperr.Field("line_items", "Must be in %s, the currency of the booking.", was)
+	return apperr.Join(customer, v.setBooking(in, refs), lines)
+}
+
+// staysBalance returns the error of an input that changes the kind or the booking of a balance.
+func (v Invoice) staysBalance(in InvoiceInput) error {
+	if v.Kind != BalanceInvoice {
+		return nil
 	}
-	return apperr.Join(customer, v.setBooking(in, refs, v.Total.Currency), lines)
+	var kind, booking error
+	if to := in.Kind.Pointer(); to != nil && *to != v.Kind {
+		kind = apperr.Field("kind", "Cannot be changed on a balance. Create another invoice.")
+	}
+	if linked(v.BookingID, in.BookingID) != v.BookingID {
+		booking = apperr.Field("booking_id", "Cannot be changed on a balance. Create another invoice.")
+	}
+	return apperr.Join(kind, booking)
 }
 
 // frozen returns the error on the fields that an opened invoice no longer accepts.

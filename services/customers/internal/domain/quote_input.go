@@ -61,16 +61,19 @@ func (q Quote) Sold(in QuoteInput) (ServiceID, PackageID) {
 	return linked(q.ServiceID, in.ServiceID), linked(q.PackageID, in.PackageID)
 }
 
-// NewQuote drafts a quote from an input.
+// NewQuote drafts a quote from an input. It is in the currency of its package if the package determines the line, like a booking of it.
 func NewQuote(in QuoteInput, refs QuoteRefs, blank Quote, now time.Time) (Quote, error) {
 	q := blank
+	if refs.Price != nil {
+		q.Deposit = money.Amount{Currency: refs.Price.Total.Currency}
+		q.Totals = Sum(nil, NoTerms(q.Deposit.Currency), nil)
+	}
 	q.Status, q.Version, q.Behavior, q.Guests = QuoteDraft, 1, refs.Defaults.Behavior, new(in.GuestCount())
 	var prices error
 	switch {
 	case in.Lines.Pointer() != nil:
 	case refs.Price != nil:
 		q.Lines = []Line{packageLine(refs.Price.Name, refs.Price.Total.Minor, refs.Price.Guests, refs.Defaults.Taxes)}
-		prices = sameCurrency("package_id", refs.Price.Total, q.Total.Currency)
 	case in.PackageID.Pointer() == nil:
 		prices = apperr.Field("line_items", "Requires line_items or package_id.")
 	case in.EventDate.Pointer() == nil:
@@ -247,7 +250,7 @@ func sameCurrency(field string, a money.Amount, currency string) error {
 	if a.Currency == currency {
 		return nil
 	}
-	return apperr.Field(field, "Must be in %s, the operator's currency.", currency)
+	return apperr.Field(field, "Must be in %s, the currency of the document.", currency)
 }
 
 // expire sets the time at which the quote expires.

@@ -9,5 +9,4 @@ type Wording interface {
 	CreditLine(invoice string) string
 	// DeductionLine names an earlier invoice and the day on which it was opened.
 	DeductionLine(invoice string, opened civil.Date) string
-	DraftDeductionLine() string
 }

@@ -31,7 +31,7 @@ func (p *Bookings) Create(ctx context.Context, in domain.LinkedBooking) (domain.
 		Booking: in.Body, QuoteID: in.Quote.String(), LeadID: in.Lead.String(), ValidUntil: in.ValidUntil.UTC(),
 	}
 	if !in.Quote.IsZero() {
-		body.TotalAmount, body.DepositAmount = &in.Total.Minor, &in.Deposit.Minor
+		body.TotalAmount, body.DepositAmount, body.Currency = &in.Total.Minor, &in.Deposit.Minor, in.Total.Currency
 	}
 	c := caller.FromContext(ctx).ActingAs("customers")
 	var got api.Booking

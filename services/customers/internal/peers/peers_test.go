@@ -285,7 +285,7 @@ func TestCreate(t *testing.T) {
 		t.Errorf("refused: %v", err)
 	}
 	for i, want := range []string{
-		fmt.Sprintf(`{"booking":{"event_date":"2030-06-01"},"deposit_amount":0,"lead_id":%q,"quote_id":%q,"total_amount":500,"valid_until":"2030-05-01T09:00:00Z"}`, lead, quote),
+		fmt.Sprintf(`{"booking":{"event_date":"2030-06-01"},"currency":"USD","deposit_amount":0,"lead_id":%q,"quote_id":%q,"total_amount":500,"valid_until":"2030-05-01T09:00:00Z"}`, lead, quote),
 		fmt.Sprintf(`{"booking":{"event_date":"2030-06-01"},"lead_id":%q,"valid_until":"2030-05-01T09:00:00Z"}`, lead),
 	} {
 		if sent, err := json.Marshal(received[i]); err != nil || string(sent) != want {

@@ -80,8 +80,8 @@ func PutBookings(ctx context.Context, tx pg.Tx, list map[BookingKey]domain.Booki
 	return nil
 }
 
-// Balance reads what a balance of a booking is written from. Lock the booking first, so that of two simultaneous balances the second
-// one sees the first one.
+// Balance reads what a balance of a booking is written from. Before you open the balance, lock the booking, so that of two simultaneous
+// openings the second one sees the first one.
 func Balance(ctx context.Context, q pg.Q, id domain.BookingID) (b domain.Balance, err error) {
 	quotes, err := pg.Many(ctx, q, scanQuote, `select `+quoteColumns+` from quotes q
 		where q.tenant_id = @tenant and q.livemode = @live and q.booking_id = @id and q.status = 'accepted'
@@ -94,7 +94,7 @@ func Balance(ctx context.Context, q pg.Q, id domain.BookingID) (b domain.Balance
 	}
 	b.Deducted, err = pg.Many(ctx, q, scanInvoice, `select `+invoiceColumns+` from invoices v
 		where v.tenant_id = @tenant and v.livemode = @live and v.booking_id = @id
-			and v.status <> 'void' and (v.status <> 'draft' or v.kind = 'balance')
+			and v.status not in ('void', 'draft')
 		order by v.created_at, v.id limit @limit`, pg.Args{"id": id, "limit": domain.MaxDeducted + 1})
 	if err != nil {
 		return domain.Balance{}, fmt.Errorf("invoices of a booking: %w", err)

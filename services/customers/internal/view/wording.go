@@ -19,6 +19,3 @@ func (l Language) CreditLine(invoice string) string {
 func (l Language) DeductionLine(invoice string, opened civil.Date) string {
 	return l.texts.T("line_deduction", "Invoice", invoice, "Date", l.Date(opened))
 }
-
-// DraftDeductionLine implements domain.Wording.
-func (l Language) DraftDeductionLine() string { return l.texts.T("line_deduction_draft") }
