@@ -1225,6 +1225,30 @@ func (e RefundObject) Valid() bool {
 	}
 }
 
+// Defines values for RefundMethod.
+const (
+	RefundMethodBankTransfer RefundMethod = "bank_transfer"
+	RefundMethodCash         RefundMethod = "cash"
+	RefundMethodGateway      RefundMethod = "gateway"
+	RefundMethodOther        RefundMethod = "other"
+)
+
+// Valid indicates whether the value is a known member of the RefundMethod enum.
+func (e RefundMethod) Valid() bool {
+	switch e {
+	case RefundMethodBankTransfer:
+		return true
+	case RefundMethodCash:
+		return true
+	case RefundMethodGateway:
+		return true
+	case RefundMethodOther:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RefundReason.
 const (
 	Duplicate           RefundReason = "duplicate"
@@ -4177,7 +4201,7 @@ type QuoteUpdate struct {
 // Recurrence Whether a holiday rule repeats each year.
 type Recurrence string
 
-// Refund Money that is returned to the card that paid.
+// Refund Money that is returned to the card that paid, or that you have handed back.
 type Refund struct {
 	// Id ID of the refund, `rf_…`.
 	Id string `json:"id"`
@@ -4188,7 +4212,7 @@ type Refund struct {
 	// Status Status of the refund.
 	Status RefundStatus `json:"status"`
 
-	// Amount Requested amount, in the smallest unit of the currency: the sum of the allocations.
+	// Amount Requested amount, in the smallest unit of the currency: the sum of the allocations, if there are any.
 	Amount int64 `json:"amount"`
 
 	// Currency ISO 4217 code, three capital letters.
@@ -4196,6 +4220,12 @@ type Refund struct {
 
 	// Reason Reason for the refund.
 	Reason RefundReason `json:"reason"`
+
+	// Method How the money is returned.
+	Method RefundMethod `json:"method"`
+
+	// Reference Your own reference, or null.
+	Reference nullable.Nullable[string] `json:"reference"`
 
 	// BookingId ID of the booking, `bk_…`.
 	BookingId string `json:"booking_id"`
@@ -4206,7 +4236,7 @@ type Refund struct {
 	// CreditNoteId ID of the credit note that created the refund, `cn_…`, or null.
 	CreditNoteId nullable.Nullable[string] `json:"credit_note_id"`
 
-	// Allocations Parts by payment intent, newest first, at most 20.
+	// Allocations Parts by payment intent, newest first, at most 20. Empty for other methods than `gateway`.
 	Allocations []RefundAllocation `json:"allocations"`
 
 	// Metadata Your own key-value pairs, as you sent them.
@@ -4260,6 +4290,12 @@ type RefundCreate struct {
 	// Reason Reason for the refund.
 	Reason RefundReason `json:"reason"`
 
+	// Method How the money is returned. All methods except `gateway` require booking_id and move no money.
+	Method *RefundMethod `json:"method,omitempty"`
+
+	// Reference Your own reference, such as a receipt number, at most 200 characters, or null. It is not sent to the payment gateway.
+	Reference nullable.Nullable[string] `json:"reference,omitempty"`
+
 	// Metadata Your own key-value pairs. They are not sent to the payment gateway.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
@@ -4275,6 +4311,9 @@ type RefundList struct {
 	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
+
+// RefundMethod How money is returned.
+type RefundMethod string
 
 // RefundReason Reason for a refund, as defined by Stripe.
 type RefundReason string

@@ -284,7 +284,7 @@ type ReceiptReversal struct {
 	Since int64 `json:"since"`
 }
 
-// Refund Money that is returned to the card that paid.
+// Refund Money that is returned to the card that paid, or that you have handed back.
 type Refund = externalRef0.Refund
 
 // RefundsOfCustomer A page of refunds of a customer, newest first.

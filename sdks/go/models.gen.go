@@ -294,6 +294,14 @@ const (
 	RecurrenceYearly Recurrence = "yearly"
 )
 
+// Defines values for RefundMethod.
+const (
+	RefundMethodBankTransfer RefundMethod = "bank_transfer"
+	RefundMethodCash         RefundMethod = "cash"
+	RefundMethodGateway      RefundMethod = "gateway"
+	RefundMethodOther        RefundMethod = "other"
+)
+
 // Defines values for RefundReason.
 const (
 	RefundReasonDuplicate           RefundReason = "duplicate"
@@ -3098,7 +3106,7 @@ type QuoteUpdate struct {
 // Recurrence Whether a holiday rule repeats each year.
 type Recurrence string
 
-// Refund Money that is returned to the card that paid.
+// Refund Money that is returned to the card that paid, or that you have handed back.
 type Refund struct {
 	// ID ID of the refund, `rf_…`.
 	ID string `json:"id"`
@@ -3109,7 +3117,7 @@ type Refund struct {
 	// Status Status of the refund.
 	Status RefundStatus `json:"status"`
 
-	// Amount Requested amount, in the smallest unit of the currency: the sum of the allocations.
+	// Amount Requested amount, in the smallest unit of the currency: the sum of the allocations, if there are any.
 	Amount int64 `json:"amount"`
 
 	// Currency ISO 4217 code, three capital letters.
@@ -3117,6 +3125,12 @@ type Refund struct {
 
 	// Reason Reason for the refund.
 	Reason RefundReason `json:"reason"`
+
+	// Method How the money is returned.
+	Method RefundMethod `json:"method"`
+
+	// Reference Your own reference, or null.
+	Reference *string `json:"reference,omitempty"`
 
 	// BookingID ID of the booking, `bk_…`.
 	BookingID string `json:"booking_id"`
@@ -3127,7 +3141,7 @@ type Refund struct {
 	// CreditNoteID ID of the credit note that created the refund, `cn_…`, or null.
 	CreditNoteID *string `json:"credit_note_id,omitempty"`
 
-	// Allocations Parts by payment intent, newest first, at most 20.
+	// Allocations Parts by payment intent, newest first, at most 20. Empty for other methods than `gateway`.
 	Allocations []RefundAllocation `json:"allocations"`
 
 	// Metadata Your own key-value pairs, as you sent them.
@@ -3178,9 +3192,18 @@ type RefundCreate struct {
 	// Reason Reason for the refund.
 	Reason RefundReason `json:"reason"`
 
+	// Method How the money is returned. All methods except `gateway` require booking_id and move no money.
+	Method *RefundMethod `json:"method,omitempty"`
+
+	// Reference Your own reference, such as a receipt number, at most 200 characters, or null. It is not sent to the payment gateway.
+	Reference nullable.Nullable[string] `json:"reference,omitempty"`
+
 	// Metadata Your own key-value pairs. They are not sent to the payment gateway.
 	Metadata Metadata `json:"metadata,omitzero"`
 }
+
+// RefundMethod How money is returned.
+type RefundMethod string
 
 // RefundReason Reason for a refund, as defined by Stripe.
 type RefundReason string

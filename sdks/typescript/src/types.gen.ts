@@ -3590,6 +3590,11 @@ export type RefundStatus = "pending" | "succeeded" | "failed" | "requires_action
 export type RefundReason = "requested_by_customer" | "duplicate" | "fraudulent" | (string & {});
 
 /**
+ * How money is returned.
+ */
+export type RefundMethod = "gateway" | "cash" | "bank_transfer" | "other" | (string & {});
+
+/**
  * A refund to create. Send exactly one of `payment_intent_id` and `booking_id`.
  */
 export type RefundCreate = {
@@ -3609,6 +3614,14 @@ export type RefundCreate = {
      * Reason for the refund.
      */
     reason: RefundReasonInput;
+    /**
+     * How the money is returned. All methods except `gateway` require booking_id and move no money.
+     */
+    method?: RefundMethodInput;
+    /**
+     * Your own reference, such as a receipt number, at most 200 characters, or null. It is not sent to the payment gateway.
+     */
+    reference?: string | null;
     /**
      * Your own key-value pairs. They are not sent to the payment gateway.
      */
@@ -3642,7 +3655,7 @@ export type RefundAllocation = {
 };
 
 /**
- * Money that is returned to the card that paid.
+ * Money that is returned to the card that paid, or that you have handed back.
  */
 export type Refund = {
     /**
@@ -3658,7 +3671,7 @@ export type Refund = {
      */
     status: RefundStatus;
     /**
-     * Requested amount, in the smallest unit of the currency: the sum of the allocations.
+     * Requested amount, in the smallest unit of the currency: the sum of the allocations, if there are any.
      */
     amount: number;
     /**
@@ -3669,6 +3682,14 @@ export type Refund = {
      * Reason for the refund.
      */
     reason: RefundReason;
+    /**
+     * How the money is returned.
+     */
+    method: RefundMethod;
+    /**
+     * Your own reference, or null.
+     */
+    reference: string | null;
     /**
      * ID of the booking, `bk_…`.
      */
@@ -3682,7 +3703,7 @@ export type Refund = {
      */
     credit_note_id: string | null;
     /**
-     * Parts by payment intent, newest first, at most 20.
+     * Parts by payment intent, newest first, at most 20. Empty for other methods than `gateway`.
      */
     allocations: Array<RefundAllocation>;
     /**
@@ -4733,6 +4754,11 @@ export type RefundStatusInput = 'pending' | 'succeeded' | 'failed' | 'requires_a
  * Reason for a refund, as defined by Stripe.
  */
 export type RefundReasonInput = 'requested_by_customer' | 'duplicate' | 'fraudulent';
+
+/**
+ * How money is returned.
+ */
+export type RefundMethodInput = 'gateway' | 'cash' | 'bank_transfer' | 'other';
 
 /**
  * Type of an event. Subscribing to a type and reading its events requires the read scope of its resource.

@@ -113,7 +113,7 @@ var Objects = map[string]map[string][]string{
 	"PostalAddress":          {"city": {}, "country": {}, "line1": {}, "line2": {}, "postal_code": {}, "state": {}},
 	"Quote":                  {"accepted_at": {}, "booking_id": {}, "booking_status": {}, "cancelled_at": {}, "created_at": {}, "customer": {"Customer"}, "customer_id": {}, "decline_reason": {}, "declined_at": {}, "deposit_amount": {"Money"}, "discount_amount": {"Money"}, "discount_amount_total": {"Money"}, "event_date": {}, "event_end_time": {}, "event_local_date": {}, "event_start_time": {}, "expires_at": {}, "guest_count": {}, "id": {}, "invoice_ids": {}, "lead": {"Lead"}, "lead_id": {}, "line_items": {}, "metadata": {"*"}, "mode": {}, "notes": {}, "number": {}, "object": {}, "package_id": {}, "sent_at": {}, "service_id": {}, "status": {}, "subtotal_amount": {"Money"}, "tax_amount": {"Money"}, "tax_behavior": {}, "tax_breakdown": {}, "terms": {}, "total_amount": {"Money"}, "unit_id": {}, "updated_at": {}, "version": {}},
 	"QuoteEventData":         {"object": {"Quote"}, "previous_attributes": {"*"}},
-	"Refund":                 {"allocations": {}, "amount": {}, "booking_id": {}, "created_at": {}, "credit_note_id": {}, "currency": {}, "id": {}, "metadata": {"*"}, "mode": {}, "object": {}, "payment_intent_id": {}, "reason": {}, "status": {}, "updated_at": {}, "version": {}},
+	"Refund":                 {"allocations": {}, "amount": {}, "booking_id": {}, "created_at": {}, "credit_note_id": {}, "currency": {}, "id": {}, "metadata": {"*"}, "method": {}, "mode": {}, "object": {}, "payment_intent_id": {}, "reason": {}, "reference": {}, "status": {}, "updated_at": {}, "version": {}},
 	"RequestLog":             {"client_network": {}, "code": {}, "created_at": {}, "credential_id": {}, "credential_type": {}, "duration_ms": {}, "id": {}, "idempotency_key_hash": {}, "method": {}, "mode": {}, "object": {}, "object_id": {}, "param": {}, "path": {}, "query_names": {}, "replayed": {}, "route": {}, "sdk_version": {}, "status": {}, "user_agent": {}},
 	"Service":                {"active": {}, "buffer_after_minutes": {}, "buffer_before_minutes": {}, "created_at": {}, "default_taxes": {}, "description": {}, "duration_minutes": {}, "id": {}, "mode": {}, "name": {}, "object": {}, "slot_step_minutes": {}, "unit_ids": {}, "updated_at": {}, "version": {}},
 	"Unit":                   {"booking_mode": {}, "capacity": {}, "created_at": {}, "description": {}, "id": {}, "mode": {}, "name": {}, "object": {}, "opening_hours": {"*"}, "service_ids": {}, "status": {}, "updated_at": {}, "version": {}},
@@ -826,7 +826,7 @@ var Resources = []Resource{
 			},
 		},
 	}},
-	{Name: "refunds", Description: "Money that is returned to the card that paid.", Operations: []Operation{
+	{Name: "refunds", Description: "Money that is returned to the card that paid, or that you have handed back.", Operations: []Operation{
 		{
 			Name: "list", Kind: Page, Method: "GET", Path: "/refunds",
 			Summary:     "List refunds",
@@ -834,7 +834,7 @@ var Resources = []Resource{
 			List:        true,
 			Item:        "Refund",
 			Scopes:      []string{"payments:read"},
-			Columns:     []string{"id", "status", "amount", "currency", "reason", "booking_id", "payment_intent_id", "credit_note_id", "created_at", "updated_at"},
+			Columns:     []string{"id", "status", "amount", "currency", "reason", "method", "reference", "booking_id", "payment_intent_id", "credit_note_id", "created_at", "updated_at"},
 			QueryParams: []Param{
 				{Name: "limit", Type: "integer", Description: "Maximum number of rows on the page, 1 to 100. A page also ends, with has_more true, when its rows exceed 2 MiB."},
 				{Name: "cursor", Type: "string", Description: "The next_cursor of the previous page. Send it unchanged, with the same filters. An empty cursor returns the first page."},
@@ -852,7 +852,7 @@ var Resources = []Resource{
 		{
 			Name: "create", Kind: Plain, Method: "POST", Path: "/refunds",
 			Summary:     "Create a refund",
-			Description: "Refunds card payments to the card that paid: one payment intent, or the payments of a booking, newest first and at most 20. Without `amount_minor`, it refunds everything that is left to refund. Refunds never exceed the amount paid, even with concurrent requests. Retries with the same Idempotency-Key create only one refund, even when processes crash. If the payment gateway refuses every part, the response is 502, or 422 `payment_disputed` if a payer disputes the payment, and nothing is refunded. If it refuses some parts, the response is 201 and `allocations` shows which. The `amount_refunded` of the payment intents and of the booking is updated shortly afterwards.",
+			Description: "Refunds card payments to the card that paid: one payment intent, or the payments of a booking, newest first and at most 20. With `method` `cash`, `bank_transfer` or `other`, it records money that you have handed back to the payer of a booking. Without `amount_minor`, it refunds everything that is left to refund. Refunds never exceed the amount received, by card and otherwise, even with concurrent requests. Retries with the same Idempotency-Key create only one refund, even when processes crash. If the payment gateway refuses every part, the response is 502, and nothing is refunded. Refunding a payment that a payer disputes returns 422 `payment_disputed`. If it refuses some parts, the response is 201 and `allocations` shows which. The `amount_refunded` of the payment intents and of the booking is updated shortly afterwards.",
 			Body:        true,
 			Scopes:      []string{"payments:write"},
 			Fields: []Param{
@@ -860,6 +860,8 @@ var Resources = []Resource{
 				{Name: "booking_id", Type: "string", Nullable: true, Description: "ID of the booking to refund, newest payments first, `bk_…`, or null if you send payment_intent_id. An unknown booking returns 404 `booking_not_found`."},
 				{Name: "amount_minor", Type: "integer", Nullable: true, Description: "Amount in the smallest unit of the currency, at most what is left to refund. Null means all of it."},
 				{Name: "reason", Type: "string", Required: true, Values: []string{"requested_by_customer", "duplicate", "fraudulent"}, Description: "Reason for the refund."},
+				{Name: "method", Type: "string", Values: []string{"gateway", "cash", "bank_transfer", "other"}, Description: "How the money is returned. All methods except `gateway` require booking_id and move no money."},
+				{Name: "reference", Type: "string", Nullable: true, Description: "Your own reference, such as a receipt number, at most 200 characters, or null. It is not sent to the payment gateway."},
 				{Name: "metadata", Type: "string", Map: true, Nullable: true, Description: "Your own key-value pairs. They are not sent to the payment gateway."},
 			},
 		},

@@ -1446,7 +1446,7 @@ class PaymentIntentsWithRawResponse:
 
 
 class Refunds:
-    """Money that is returned to the card that paid."""
+    """Money that is returned to the card that paid, or that you have handed back."""
 
     def __init__(self, client: SyncTransport) -> None:
         self._client = client
@@ -1519,12 +1519,13 @@ class Refunds:
         """Create a refund.
 
         Refunds card payments to the card that paid: one payment intent, or the payments of a booking, newest first
-        and at most 20. Without `amount_minor`, it refunds everything that is left to refund. Refunds never exceed
-        the amount paid, even with concurrent requests. Retries with the same Idempotency-Key create only one refund,
-        even when processes crash. If the payment gateway refuses every part, the response is 502, or 422
-        `payment_disputed` if a payer disputes the payment, and nothing is refunded. If it refuses some parts, the
-        response is 201 and `allocations` shows which. The `amount_refunded` of the payment intents and of the
-        booking is updated shortly afterwards.
+        and at most 20. With `method` `cash`, `bank_transfer` or `other`, it records money that you have handed back
+        to the payer of a booking. Without `amount_minor`, it refunds everything that is left to refund. Refunds
+        never exceed the amount received, by card and otherwise, even with concurrent requests. Retries with the same
+        Idempotency-Key create only one refund, even when processes crash. If the payment gateway refuses every part,
+        the response is 502, and nothing is refunded. Refunding a payment that a payer disputes returns 422
+        `payment_disputed`. If it refuses some parts, the response is 201 and `allocations` shows which. The
+        `amount_refunded` of the payment intents and of the booking is updated shortly afterwards.
 
         Scopes: payments:write.
 
@@ -3278,7 +3279,7 @@ class Client(SyncTransport):
 
     @cached_property
     def refunds(self) -> Refunds:
-        """Money that is returned to the card that paid."""
+        """Money that is returned to the card that paid, or that you have handed back."""
         return Refunds(self)
 
     @cached_property

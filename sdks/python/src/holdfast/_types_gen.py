@@ -1984,6 +1984,12 @@ Reason for a refund, as defined by Stripe.
 """
 
 
+RefundMethod: TypeAlias = str
+"""
+How money is returned.
+"""
+
+
 class RefundAllocation(TypedDict):
     """
     The part of a refund that goes back through one payment intent.
@@ -2013,7 +2019,7 @@ class RefundAllocation(TypedDict):
 
 class Refund(TypedDict):
     """
-    Money that is returned to the card that paid.
+    Money that is returned to the card that paid, or that you have handed back.
     """
 
     id: str
@@ -2030,7 +2036,7 @@ class Refund(TypedDict):
     """
     amount: int
     """
-    Requested amount, in the smallest unit of the currency: the sum of the allocations.
+    Requested amount, in the smallest unit of the currency: the sum of the allocations, if there are any.
     """
     currency: str
     """
@@ -2039,6 +2045,14 @@ class Refund(TypedDict):
     reason: RefundReason
     """
     Reason for the refund.
+    """
+    method: RefundMethod
+    """
+    How the money is returned.
+    """
+    reference: str | None
+    """
+    Your own reference, or null.
     """
     booking_id: str
     """
@@ -2054,7 +2068,7 @@ class Refund(TypedDict):
     """
     allocations: list[RefundAllocation]
     """
-    Parts by payment intent, newest first, at most 20.
+    Parts by payment intent, newest first, at most 20. Empty for other methods than `gateway`.
     """
     metadata: MetadataRead
     """
@@ -2892,6 +2906,12 @@ Status of a refund or of one of its parts, as defined by Stripe. The status of a
 RefundReasonInput: TypeAlias = Literal["requested_by_customer", "duplicate", "fraudulent"]
 """
 Reason for a refund, as defined by Stripe.
+"""
+
+
+RefundMethodInput: TypeAlias = Literal["gateway", "cash", "bank_transfer", "other"]
+"""
+How money is returned.
 """
 
 
@@ -4667,6 +4687,14 @@ class RefundCreate(TypedDict):
     reason: RefundReasonInput
     """
     Reason for the refund.
+    """
+    method: NotRequired[RefundMethodInput]
+    """
+    How the money is returned. All methods except `gateway` require booking_id and move no money.
+    """
+    reference: NotRequired[str | None]
+    """
+    Your own reference, such as a receipt number, at most 200 characters, or null. It is not sent to the payment gateway.
     """
     metadata: NotRequired[Metadata]
     """

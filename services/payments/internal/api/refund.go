@@ -78,7 +78,11 @@ func refundFilter(q contract.Query) (f store.RefundFilter, none bool) {
 func fromRefundCreate(b api.RefundCreate) domain.RefundInput {
 	in := domain.RefundInput{
 		Intent: patch.FromNullable(b.PaymentIntentId).Pointer(), Booking: patch.FromNullable(b.BookingId).Pointer(),
-		Amount: patch.FromNullable(b.AmountMinor).Pointer(), Reason: string(b.Reason),
+		Amount: patch.FromNullable(b.AmountMinor).Pointer(), Reason: string(b.Reason), Method: domain.ByGateway,
+		Reference: patch.FromNullable(b.Reference).Pointer(),
+	}
+	if b.Method != nil {
+		in.Method = domain.RefundMethod(*b.Method)
 	}
 	if m := patch.FromNullable(b.Metadata).Pointer(); m != nil {
 		in.Metadata = *m

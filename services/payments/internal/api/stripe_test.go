@@ -101,7 +101,7 @@ func TestStripe(t *testing.T) {
 	})
 	begun := w.now()
 	for _, code := range []string{"USD", "EUR", "JPY"} {
-		b := w.bookings.Add(ctx, "confirmed", 20_000, 20_000, code)
+		b := w.bookings.Add(ctx, "confirmed", 40_000, 40_000, code)
 		pay := func(name, more string) intent {
 			t.Helper()
 			return w.post(ctx, fmt.Sprintf(`{"booking_id":%q,"amount_minor":10000%s}`, b.ID, more), key(code+name)).is(201).intent()

@@ -41,7 +41,7 @@ func (o *noteRefund) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, 
 	if err != nil {
 		return false, err
 	}
-	account, err := store.MoneyAccountForUpdate(ctx, tx, r.MoneyKey(), nil)
+	account, err := store.MoneyAccountForUpdate(ctx, tx, r.MoneyKey())
 	if err != nil {
 		return false, err
 	}

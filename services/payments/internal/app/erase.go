@@ -44,7 +44,14 @@ func (a *Eraser) EraseCustomer(ctx context.Context, event ids.Event, customer do
 		if err != nil || !first {
 			return err
 		}
-		return a.eraseIntents(ctx, tx, customer)
+		if err := a.eraseIntents(ctx, tx, customer); err != nil {
+			return err
+		}
+		list, err := store.EraseManualRefunds(ctx, tx, customer)
+		if err != nil {
+			return err
+		}
+		return a.eraseRefundCopies(ctx, tx, list)
 	})
 	if err != nil {
 		return fmt.Errorf("erase %s: %w", customer, err)
@@ -81,6 +88,11 @@ func (a *Eraser) eraseRefunds(ctx context.Context, tx pg.Tx, intents []store.Era
 	if err != nil {
 		return err
 	}
+	return a.eraseRefundCopies(ctx, tx, list)
+}
+
+// eraseRefundCopies clears the copies of refunds outside their rows.
+func (a *Eraser) eraseRefundCopies(ctx context.Context, tx pg.Tx, list []domain.RefundID) error {
 	for _, id := range list {
 		if err := a.Idempotency.Erase(ctx, tx, []string{id.String()}, a.Contract.Erase); err != nil {
 			return err

@@ -82,7 +82,10 @@ func (a *Money) move(
 	decide func(ctx context.Context, tx pg.Tx, account domain.MoneyAccount) (*domain.MoneyMove, error),
 ) (out domain.MoneyAccount, err error) {
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		account, err := store.MoneyAccountForUpdate(ctx, tx, key, nil)
+		if err := store.WakeOwed(ctx, tx, key.Booking, "", a.Now()); err != nil { // locked before the account
+			return err
+		}
+		account, err := store.MoneyAccountForUpdate(ctx, tx, key)
 		if err != nil {
 			return err
 		}

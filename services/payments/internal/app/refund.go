@@ -29,10 +29,9 @@ type Refunds struct {
 type createRefund struct {
 	*Refunds
 
-	in      domain.RefundInput
-	intent  domain.GatewayID
-	booking domain.BookingID
-	unable  error // why a new refund cannot be created
+	in     domain.RefundInput
+	named  named
+	unable error // why a new refund cannot be created
 
 	r       domain.Refund
 	fresh   bool          // whether these are the first calls of these attempts
@@ -45,11 +44,21 @@ type partOutcome struct {
 	out  outcome
 }
 
+// named is the intent or the booking in a request.
+type named struct {
+	intent   domain.GatewayID // "": the booking is named
+	booking  domain.BookingID
+	customer domain.CustomerID // of the booking
+}
+
 // Create returns the operation that creates a refund.
 func (a *Refunds) Create(ctx context.Context, in domain.RefundInput) operation.Operation[domain.Refund] {
 	o := &createRefund{Refunds: a, in: in}
 	if o.unable = in.Check(); o.unable == nil {
-		o.intent, o.booking, o.unable = a.named(ctx, in)
+		o.named, o.unable = a.lookup(ctx, in)
+	}
+	if in.Method != domain.ByGateway {
+		return &manualRefund{o}
 	}
 	return o
 }
@@ -70,11 +79,18 @@ func (o *createRefund) Begin(ctx context.Context, tx pg.Tx, begun string) (done 
 	if o.unable != nil {
 		return false, o.unable
 	}
-	intents, err := store.IntentsToRefund(ctx, tx, o.intent, o.booking, domain.MaxAllocations+1)
+	intents, err := store.IntentsToRefund(ctx, tx, o.named.intent, o.named.booking, domain.MaxAllocations+1)
 	if err != nil {
 		return false, err
 	}
-	r, err := domain.NewRefund(o.in, intents, o.Intents.Now())
+	if len(intents) == 0 {
+		return false, domain.ErrNothingToRefund
+	}
+	account, err := store.MoneyAccountForUpdate(ctx, tx, domain.BookingMoney(intents[0].BookingID, intents[0].Amount.Currency))
+	if err != nil {
+		return false, err
+	}
+	r, err := domain.NewRefund(o.in, intents, account.Left(), o.Intents.Now())
 	if err != nil {
 		return false, err
 	}
@@ -207,23 +223,25 @@ func (o *createRefund) Release(ctx context.Context, tx pg.Tx) error {
 	return nil
 }
 
-// named checks that the intent or the booking in a request exists.
-func (a *Refunds) named(ctx context.Context, in domain.RefundInput) (intent domain.GatewayID, booking domain.BookingID, err error) {
-	if intent, err = in.NamedIntent(); err != nil {
-		return "", domain.BookingID{}, err
+// lookup checks that the intent or the booking in a request exists.
+func (a *Refunds) lookup(ctx context.Context, in domain.RefundInput) (n named, err error) {
+	if n.intent, err = in.NamedIntent(); err != nil {
+		return n, err
 	}
-	if intent != "" {
-		_, err := store.Intent(ctx, a.Intents.DB.Read(ctx), intent)
-		return intent, domain.BookingID{}, err
+	if n.intent != "" {
+		_, err := store.Intent(ctx, a.Intents.DB.Read(ctx), n.intent)
+		return n, err
 	}
-	if booking, err = in.NamedBooking(); err != nil {
-		return "", domain.BookingID{}, err
+	if n.booking, err = in.NamedBooking(); err != nil {
+		return n, err
 	}
-	known, err := store.BookingKnown(ctx, a.Intents.DB.Read(ctx), booking)
-	if err == nil && !known {
-		_, err = a.Intents.Bookings.Booking(ctx, booking)
+	n.customer, err = store.CustomerOf(ctx, a.Intents.DB.Read(ctx), n.booking)
+	if errors.Is(err, domain.ErrBookingNotFound) {
+		var found domain.Booking
+		found, err = a.Intents.Bookings.Booking(ctx, n.booking)
+		n.customer = found.CustomerID
 	}
-	return "", booking, err
+	return n, err
 }
 
 // account returns the account of the intent of a part, even if it is disconnected now.

@@ -282,7 +282,7 @@ func (a *OwedRefunds) next(
 	ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID, read bool,
 ) (next *domain.Refund, unread []domain.Intent, err error) {
 	now := a.Refunds.Intents.Now()
-	money, err := store.OwedMoney(ctx, tx, payments, o.Since)
+	money, err := store.OwedMoney(ctx, tx, o, payments)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -290,6 +290,10 @@ func (a *OwedRefunds) next(
 		return nil, nil, err
 	}
 	before := o
+	account, err := store.MoneyAccountForUpdate(ctx, tx, domain.BookingMoney(o.Booking, o.Code))
+	if err != nil {
+		return nil, nil, err
+	}
 	o, left := o.Look(money, now)
 	if left == 0 {
 		return nil, nil, store.SaveOwed(ctx, tx, o, o.Seen() != before.Seen())
@@ -298,7 +302,7 @@ func (a *OwedRefunds) next(
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := o.Refund(o.SelectPayments(intents, failed, now), left, now)
+	r, err := o.Refund(o.SelectPayments(intents, failed, now), min(left, account.Left()), now)
 	if errors.Is(err, domain.ErrNothingToRefund) {
 		o = o.Stuck(len(failed) > 0, now)
 		return nil, nil, store.SaveOwed(ctx, tx, o, o.Seen() != before.Seen())

@@ -61,13 +61,16 @@ func (in NoteRefund) Intents() []GatewayID {
 // amount. real is the start of the first attempts.
 func (in NoteRefund) Refund(intents []Intent, real time.Time) (Refund, error) {
 	r := Refund{
-		ID: ids.New[RefundPrefix](), Status: RefundCreating, Amount: money.Amount{Currency: in.Currency}, Reason: requestedByCustomer,
+		ID: ids.New[RefundPrefix](), Status: RefundCreating, Amount: money.Amount{Currency: in.Currency}, Reason: requestedByCustomer, Method: ByGateway,
 		BookingID: in.Booking, CreditNote: in.Note, Version: 1,
 	}
 	for _, part := range in.Parts {
 		i := slices.IndexFunc(intents, func(p Intent) bool { return p.GatewayID == part.Intent && p.Amount.Currency == in.Currency })
 		if i < 0 {
 			return Refund{}, ErrNothingToRefund
+		}
+		if intents[i].Disputed {
+			return Refund{}, ErrDisputed
 		}
 		if left := intents[i].Refundable(); part.Minor > left {
 			return Refund{}, apperr.Field("parts", "Of %s, at most %d is left to refund.", part.Intent, left)

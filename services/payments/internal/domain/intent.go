@@ -131,6 +131,7 @@ type Booking struct {
 	Total, Due money.Amount
 	Version    int64
 	Counted    *int64 // card payments that Due takes into account; nil: not known
+	Paid       int64  // all payments that Due takes into account
 }
 
 // Lost reports whether the booking no longer accepts payments, because it is canceled or has expired.
@@ -146,8 +147,9 @@ type Invoice struct {
 }
 
 // Taken contains the card payments received for a booking, whether or not they were refunded. Invoice is the part that can be
-// allocated to a certain invoice, because it was paid for that invoice or for none.
-type Taken struct{ Booking, Invoice int64 }
+// allocated to a certain invoice, because it was paid for that invoice or for none. Account is what the booking's account has received,
+// by card and otherwise.
+type Taken struct{ Booking, Invoice, Account int64 }
 
 // uncounted returns what was received but is not yet included in an amount due. If counted is nil, everything counts as included.
 func (t Taken) uncounted(counted *int64) int64 {
@@ -159,7 +161,7 @@ func (t Taken) uncounted(counted *int64) int64 {
 
 // After returns the booking with its amount due reduced by payments that bookings has not read yet.
 func (b Booking) After(t Taken) Booking {
-	b.Due.Minor = max(0, b.Due.Minor-t.uncounted(b.Counted))
+	b.Due.Minor = max(0, b.Due.Minor-max(t.uncounted(b.Counted), t.Account-b.Paid))
 	return b
 }
 

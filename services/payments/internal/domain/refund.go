@@ -54,15 +54,24 @@ func KnownRefundStatus(s RefundStatus) bool {
 	return false
 }
 
-// Refund is money returned to the card that paid.
+// RefundMethod is how money is returned.
+type RefundMethod string
+
+// ByGateway is the method of a refund to the card that paid. The other methods are those of payments outside the gateway.
+const ByGateway RefundMethod = "gateway"
+
+// Refund is money returned to the card that paid, or handed back by another method.
 type Refund struct {
 	ID          RefundID
 	Status      RefundStatus
 	Shown       bool // the gateway knows or knew a part of it
 	Amount      money.Amount
 	Reason      string
+	Method      RefundMethod
+	Reference   *string // the operator's own
 	BookingID   BookingID
-	Intent      GatewayID // the intent in the request; "" if the request named the booking
+	CustomerID  CustomerID // of the booking, if there are no allocations
+	Intent      GatewayID  // the intent in the request; "" if the request named the booking
 	Metadata    json.RawMessage
 	Allocations []Allocation // in the order in which the gateway is called
 	Version     int64
@@ -105,6 +114,11 @@ type GatewayRefund struct {
 
 // MoneyKey returns the key of the account that the refund changes.
 func (r Refund) MoneyKey() MoneyKey { return BookingMoney(r.BookingID, r.Amount.Currency) }
+
+// Move returns the change of the account by a refund that was handed back.
+func (r Refund) Move() MoneyMove {
+	return MoneyMove{Kind: EntryReturned, Method: EntryMethod(r.Method), Minor: r.Amount.Minor, Object: r.ID.String(), At: r.CreatedAt}
+}
 
 // Resume assigns the calls of the refund to a process for a time.
 func (r Refund) Resume(real time.Time) Refund {

@@ -11,11 +11,14 @@ import (
 
 // RefundInput is the body of a create.
 type RefundInput struct {
-	Intent   *string
-	Booking  *string
-	Amount   *int64
-	Reason   string
-	Metadata json.RawMessage
+	Intent  *string
+	Booking *string
+	Amount  *int64
+	Reason  string
+	// Method is how the money is returned. The gateway returns it for ByGateway; any other method records money that was handed back.
+	Method    RefundMethod
+	Reference *string
+	Metadata  json.RawMessage
 }
 
 // requestedByCustomer is Stripe's reason of a refund that the platform creates.
@@ -31,6 +34,8 @@ func (in RefundInput) Check() error {
 		return apperr.Field("payment_intent_id", "Is required without booking_id.")
 	case in.Intent != nil && in.Booking != nil:
 		return apperr.Field("payment_intent_id", "Must not be sent with booking_id. Send only one of them.")
+	case in.Booking == nil && in.Method != ByGateway:
+		return apperr.Field("booking_id", "Is required with this method.")
 	}
 	return nil
 }
@@ -62,13 +67,16 @@ func (p Intent) Refundable() int64 {
 }
 
 // NewRefund returns a refund over intents, in their order, before the gateway is called. intents can contain one more than a refund
-// can cover. real is the start of the first attempts.
-func NewRefund(in RefundInput, intents []Intent, real time.Time) (Refund, error) {
+// can cover. most is what is left on the account of their booking. A disputed intent is left out, and ErrDisputed is returned if there is
+// no other. real is the start of the first attempts.
+func NewRefund(in RefundInput, intents []Intent, most int64, real time.Time) (Refund, error) {
 	var left int64
 	used := make([]Intent, 0, MaxAllocations)
-	more := false
+	more, disputed := false, false
 	for _, p := range intents {
 		switch {
+		case p.Disputed && p.Refundable() > 0:
+			disputed = true
 		case p.Refundable() == 0 || len(used) > 0 && p.Amount.Currency != used[0].Amount.Currency:
 		case len(used) == MaxAllocations:
 			more = true
@@ -76,7 +84,10 @@ func NewRefund(in RefundInput, intents []Intent, real time.Time) (Refund, error)
 			used, left = append(used, p), left+p.Refundable()
 		}
 	}
-	if len(used) == 0 {
+	if len(used) == 0 && disputed {
+		return Refund{}, ErrDisputed
+	}
+	if left = min(left, most); left == 0 {
 		return Refund{}, ErrNothingToRefund
 	}
 	code := used[0].Amount.Currency
@@ -86,7 +97,7 @@ func NewRefund(in RefundInput, intents []Intent, real time.Time) (Refund, error)
 	}
 	r := Refund{
 		ID: ids.New[RefundPrefix](), Status: RefundCreating, Amount: money.Amount{Minor: amount, Currency: code}, Reason: in.Reason,
-		BookingID: used[0].BookingID, Metadata: in.Metadata, Version: 1,
+		Method: ByGateway, Reference: in.Reference, BookingID: used[0].BookingID, Metadata: in.Metadata, Version: 1,
 	}
 	if in.Intent != nil {
 		r.Intent = used[0].GatewayID
@@ -102,6 +113,21 @@ func NewRefund(in RefundInput, intents []Intent, real time.Time) (Refund, error)
 		})
 	}
 	return r.Resume(real), nil
+}
+
+// NewManualRefund returns a refund that was handed back to the payer of a booking, in the currency of its account.
+func NewManualRefund(in RefundInput, account MoneyAccount, customer CustomerID) (Refund, error) {
+	amount := account.Left()
+	if amount == 0 {
+		return Refund{}, ErrNothingToRefund
+	}
+	if in.Amount != nil {
+		amount = *in.Amount
+	}
+	return Refund{
+		ID: ids.New[RefundPrefix](), Status: RefundSucceeded, Shown: true, Amount: money.Amount{Minor: amount, Currency: account.Currency},
+		Reason: in.Reason, Method: in.Method, Reference: in.Reference, BookingID: account.Booking, CustomerID: customer, Metadata: in.Metadata, Version: 1,
+	}, account.Backed(amount, "amount_minor")
 }
 
 func (in RefundInput) amount(left int64, more bool, code string) (int64, error) {

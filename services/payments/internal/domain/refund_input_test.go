@@ -56,7 +56,7 @@ func TestNewRefund(t *testing.T) {
 		if c.amount > 0 {
 			in.Amount = &c.amount
 		}
-		r, err := domain.NewRefund(in, c.intents, time.Now())
+		r, err := domain.NewRefund(in, c.intents, 1<<40, time.Now())
 		if (err == nil) != (c.want > 0) || r.Amount.Minor != c.want || len(r.Allocations) != c.parts || r.Intent != "" {
 			t.Errorf("%s: %d in %d, %q, %v", name, r.Amount.Minor, len(r.Allocations), r.Intent, err)
 		}
@@ -69,7 +69,7 @@ func TestNewRefund(t *testing.T) {
 		}
 	}
 	text := "pi_1"
-	if r, err := domain.NewRefund(domain.RefundInput{Intent: &text}, three[1:2], time.Now()); err != nil || r.Intent != "pi_1" {
+	if r, err := domain.NewRefund(domain.RefundInput{Intent: &text}, three[1:2], 1<<40, time.Now()); err != nil || r.Intent != "pi_1" {
 		t.Errorf("of an intent: %q, %v", r.Intent, err)
 	}
 }
@@ -85,7 +85,12 @@ func TestRefundNamesOneThing(t *testing.T) {
 		{domain.RefundInput{Intent: &text, Booking: &text}, false},
 		{domain.RefundInput{Intent: &text}, true},
 		{domain.RefundInput{Booking: &text}, true},
+		{domain.RefundInput{Booking: &text, Method: "cash"}, true},
+		{domain.RefundInput{Intent: &text, Method: "cash"}, false},
 	} {
+		if c.in.Method == "" {
+			c.in.Method = domain.ByGateway
+		}
 		if err := c.in.Check(); (err == nil) != c.ok {
 			t.Errorf("%+v: %v", c.in, err)
 		}

@@ -179,11 +179,11 @@ func (o OwedRefund) Refund(intents []Intent, left int64, now time.Time) (Refund,
 	if amount == 0 {
 		return Refund{}, ErrNothingToRefund
 	}
-	in := RefundInput{Amount: &amount, Reason: requestedByCustomer}
+	in := RefundInput{Amount: &amount, Reason: requestedByCustomer, Method: ByGateway}
 	if intent := string(o.Intent()); intent != "" {
 		in.Intent = &intent
 	}
-	r, err := NewRefund(in, used, now)
+	r, err := NewRefund(in, used, amount, now)
 	r.Owed = o.ID
 	return r, err
 }

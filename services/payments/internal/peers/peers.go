@@ -33,6 +33,7 @@ func (p *Bookings) Booking(ctx context.Context, id domain.BookingID) (domain.Boo
 		ID: id, Status: string(got.Status), Version: got.Version, Counted: got.CardReceived,
 		Total: money.Amount{Minor: got.TotalAmount.Amount, Currency: got.TotalAmount.Currency},
 		Due:   money.Amount{Minor: got.AmountDue.Amount, Currency: got.AmountDue.Currency},
+		Paid:  got.AmountPaid.Amount,
 	}
 	if text, err := got.CustomerId.Get(); err == nil {
 		if out.CustomerID, err = ids.Parse[ids.CustomerPrefix](text); err != nil {

@@ -47,11 +47,13 @@ func HeldStatus(ctx context.Context, tx pg.Tx, id domain.BookingID) (string, err
 		select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id for share), '')`, pg.Args{"id": id})
 }
 
-// TakenOf returns what was received for a booking in a currency, as far as this service knows.
+// TakenOf returns what was received for a booking in a currency, by card and on its account.
 func TakenOf(ctx context.Context, q pg.Q, booking domain.BookingID, invoice domain.InvoiceID, currency string) (domain.Taken, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Taken], pgx.ErrNoRows, `
 		select coalesce(sum(p.received), 0)::bigint as booking,
-			coalesce(sum(p.received) filter (where p.invoice_id is null or p.invoice_id = @invoice::uuid), 0)::bigint as invoice
+			coalesce(sum(p.received) filter (where p.invoice_id is null or p.invoice_id = @invoice::uuid), 0)::bigint as invoice,
+			coalesce((select a.received from money_accounts a
+				where a.tenant_id = @tenant and a.livemode = @live and a.id = @booking and a.currency = @currency), 0) as account
 		from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking and p.gateway_id is not null
 			and p.currency = @currency`, pg.Args{"booking": booking, "invoice": invoice, "currency": currency})
 }

@@ -60,11 +60,28 @@ func EraseRefunds(ctx context.Context, tx pg.Tx, intents []Erased) ([]domain.Ref
 		), pairs as (
 			delete from refund_metadata m using parts p where m.tenant_id = @tenant and m.livemode = @live and m.refund_id = p.refund_id
 		)
-		update refunds r set metadata = null, version = r.version + 1, updated_at = clock_timestamp()
-		from parts p where r.tenant_id = @tenant and r.livemode = @live and r.id = p.refund_id and r.metadata is not null
+		update refunds r set metadata = null, reference = null, version = r.version + 1, updated_at = clock_timestamp()
+		from parts p where r.tenant_id = @tenant and r.livemode = @live and r.id = p.refund_id and (r.metadata is not null or r.reference is not null)
 		returning r.id`, pg.Args{"intents": list})
 	if err != nil {
 		return nil, fmt.Errorf("erase refunds: %w", err)
+	}
+	return found, nil
+}
+
+// EraseManualRefunds clears the personal data of the refunds that were handed back to a customer.
+func EraseManualRefunds(ctx context.Context, tx pg.Tx, customer domain.CustomerID) ([]domain.RefundID, error) {
+	found, err := pg.Many(ctx, tx, pgx.RowTo[domain.RefundID], `
+		with mine as (
+			select r.id from refunds r where r.tenant_id = @tenant and r.livemode = @live and r.customer_id = @customer
+				and (r.metadata is not null or r.reference is not null)
+		), pairs as (
+			delete from refund_metadata m using mine r where m.tenant_id = @tenant and m.livemode = @live and m.refund_id = r.id
+		)
+		update refunds r set metadata = null, reference = null, version = r.version + 1, updated_at = clock_timestamp()
+		from mine m where r.tenant_id = @tenant and r.livemode = @live and r.id = m.id returning r.id`, pg.Args{"customer": customer})
+	if err != nil {
+		return nil, fmt.Errorf("erase manual refunds: %w", err)
 	}
 	return found, nil
 }

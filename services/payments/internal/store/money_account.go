@@ -110,14 +110,19 @@ func MoneyAccount(ctx context.Context, q pg.Q, k domain.MoneyKey, since *int64) 
 }
 
 // MoneyAccountForUpdate is MoneyAccount with a lock of the row until the transaction ends. It creates the row if there is none. A
-// transaction that also locks intents or refunds locks them first.
-func MoneyAccountForUpdate(ctx context.Context, tx pg.Tx, k domain.MoneyKey, since *int64) (domain.MoneyAccount, error) {
-	_, err := tx.Exec(ctx, `insert into money_accounts (tenant_id, livemode, id, currency, kind) values (@tenant, @live, @account, @code, @kind)
+// transaction that also locks intents, refunds or owed refunds locks them first.
+func MoneyAccountForUpdate(ctx context.Context, tx pg.Tx, k domain.MoneyKey) (domain.MoneyAccount, error) {
+	const lock = ` for update`
+	found, err := moneyAccount(ctx, tx, k, nil, lock)
+	if err != nil || found.Version > 0 {
+		return found, err
+	}
+	_, err = tx.Exec(ctx, `insert into money_accounts (tenant_id, livemode, id, currency, kind) values (@tenant, @live, @account, @code, @kind)
 		on conflict do nothing`, pg.Args{"account": k.UUID(), "code": k.Currency, "kind": k.Kind()})
 	if err != nil {
 		return domain.MoneyAccount{}, fmt.Errorf("create account: %w", err)
 	}
-	return moneyAccount(ctx, tx, k, since, ` for update`)
+	return moneyAccount(ctx, tx, k, nil, lock)
 }
 
 func moneyAccount(ctx context.Context, q pg.Q, k domain.MoneyKey, since *int64, lock string) (domain.MoneyAccount, error) {
@@ -126,6 +131,14 @@ func moneyAccount(ctx context.Context, q pg.Q, k domain.MoneyKey, since *int64, 
 		return domain.MoneyAccount{MoneyKey: k}, err
 	}
 	return found[0], nil
+}
+
+// MoneyToReturn returns the key of the account of a booking on which money is left, or domain.ErrNothingToRefund.
+func MoneyToReturn(ctx context.Context, q pg.Q, booking domain.BookingID) (domain.MoneyKey, error) {
+	code, err := pg.One(ctx, q, pgx.RowTo[string], domain.ErrNothingToRefund, `select a.currency from money_accounts a
+		where a.tenant_id = @tenant and a.livemode = @live and a.id = @id and a.received > a.returned + a.held
+		order by a.received - a.returned - a.held desc limit 1`, pg.Args{"id": booking})
+	return domain.BookingMoney(booking, code), err
 }
 
 // MoneyObject reads the entry of a payment or a return of an account outside the gateway, or returns domain.ErrPaymentNotFound.

@@ -15,11 +15,11 @@ import (
 )
 
 // refundColumns also contains the allocations, so that one statement reads both as of the same instant.
-const refundColumns = `r.id, r.status, r.shown, r.amount, r.currency, r.reason, r.booking_id, coalesce(r.intent, ''), r.metadata, r.version,
+const refundColumns = `r.id, r.status, r.shown, r.amount, r.currency, r.reason, r.method, r.reference, r.booking_id, r.customer_id, coalesce(r.intent, ''), r.metadata, r.version,
 	r.created_at, r.updated_at, r.leased_until, r.owed_id, r.credit_note_id,
-	(select json_agg(json_build_object('id', a.id, 'intent_id', a.intent_id, 'intent', p.gateway_id, 'amount', a.amount, 'status', a.status,
+	(select coalesce(json_agg(json_build_object('id', a.id, 'intent_id', a.intent_id, 'intent', p.gateway_id, 'amount', a.amount, 'status', a.status,
 			'gateway_id', coalesce(a.gateway_id, ''), 'failure', a.failure, 'attempt', a.attempt, 'attempted_at', a.attempted_at,
-			'applied', a.applied) order by a.position)
+			'applied', a.applied) order by a.position), '[]')
 		from refund_allocations a join payment_intents p on p.tenant_id = a.tenant_id and p.livemode = a.livemode and p.id = a.intent_id
 		where a.tenant_id = @tenant and a.livemode = @live and p.tenant_id = @tenant and p.livemode = @live and a.refund_id = r.id)`
 
@@ -53,7 +53,7 @@ func (row allocationRow) allocation() (domain.Allocation, error) {
 func scanRefund(row pgx.CollectableRow) (domain.Refund, error) {
 	var r domain.Refund
 	var raw []byte
-	err := row.Scan(&r.ID, &r.Status, &r.Shown, &r.Amount.Minor, &r.Amount.Currency, &r.Reason, &r.BookingID, &r.Intent, &r.Metadata, &r.Version,
+	err := row.Scan(&r.ID, &r.Status, &r.Shown, &r.Amount.Minor, &r.Amount.Currency, &r.Reason, &r.Method, &r.Reference, &r.BookingID, &r.CustomerID, &r.Intent, &r.Metadata, &r.Version,
 		&r.CreatedAt, &r.UpdatedAt, &r.Lease.Until, &r.Owed, &r.CreditNote, &raw)
 	if err != nil {
 		return domain.Refund{}, fmt.Errorf("scan refund: %w", err)
@@ -121,10 +121,10 @@ func RefundOfNote(ctx context.Context, q pg.Q, note domain.CreditNoteID) (domain
 	return pg.One(ctx, q, scanRefund, domain.ErrRefundNotFound, oneRefund+`r.credit_note_id = @note`, pg.Args{"note": note})
 }
 
-// BookingKnown reports whether this service knows a booking.
-func BookingKnown(ctx context.Context, q pg.Q, id domain.BookingID) (bool, error) {
-	return pg.One(ctx, q, pgx.RowTo[bool], pgx.ErrNoRows,
-		`select exists (select from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id)`, pg.Args{"id": id})
+// CustomerOf returns the customer of a booking that this service knows, or domain.ErrBookingNotFound.
+func CustomerOf(ctx context.Context, q pg.Q, id domain.BookingID) (domain.CustomerID, error) {
+	return pg.One(ctx, q, pgx.RowTo[domain.CustomerID], domain.ErrBookingNotFound,
+		`select b.customer_id from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id`, pg.Args{"id": id})
 }
 
 // refundMetadata is the table of the metadata pairs by which lists are filtered.
@@ -134,9 +134,9 @@ var refundMetadata = pg.MetadataTable{Name: "refund_metadata", Owner: "refund_id
 // whose money the refund reserves.
 func InsertRefund(ctx context.Context, tx pg.Tx, r domain.Refund) (domain.Refund, error) {
 	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], pgx.ErrNoRows, `
-		insert into refunds as r (tenant_id, livemode, id, status, amount, currency, reason, booking_id, intent, metadata, leased_until, owed_id,
-			credit_note_id, created_at, updated_at)
-		values (@tenant, @live, @id, @status, @amount, @currency, @reason, @booking, nullif(@intent::text, ''), @metadata,
+		insert into refunds as r (tenant_id, livemode, id, status, shown, amount, currency, reason, method, reference, booking_id, customer_id, intent, metadata,
+			leased_until, owed_id, credit_note_id, created_at, updated_at)
+		values (@tenant, @live, @id, @status, @shown, @amount, @currency, @reason, @method, @reference, @booking, @customer, nullif(@intent::text, ''), @metadata,
 			@leased_until, @owed, @credit_note, clock_timestamp(), clock_timestamp())
 		returning r.version, r.created_at, r.updated_at`, refundArgs(r))
 	if err != nil {
@@ -153,7 +153,7 @@ func InsertRefund(ctx context.Context, tx pg.Tx, r domain.Refund) (domain.Refund
 		})
 		queueReserve(b, a.IntentID, a.Minor)
 	}
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+	if err := sendSome(ctx, tx, b); err != nil {
 		return domain.Refund{}, backed(fmt.Errorf("insert allocations: %w", err))
 	}
 	return r, nil
@@ -163,7 +163,7 @@ func refundArgs(r domain.Refund) pg.Args {
 	return pg.Args{
 		"id": r.ID, "status": r.Status, "amount": r.Amount.Minor, "currency": r.Amount.Currency, "reason": r.Reason, "booking": r.BookingID,
 		"intent": string(r.Intent), "metadata": pg.JSONText(r.Metadata), "leased_until": r.Lease.Until, "shown": r.Shown, "owed": r.Owed,
-		"credit_note": r.CreditNote,
+		"credit_note": r.CreditNote, "method": r.Method, "reference": r.Reference, "customer": r.CustomerID,
 	}
 }
 

@@ -15,7 +15,7 @@ type RefundFilter struct {
 	Booking  *domain.BookingID
 	Metadata map[string]string // each pair
 	Intent   domain.GatewayID
-	Customer *domain.CustomerID // customer of a payment intent that the refund covers
+	Customer *domain.CustomerID // customer of a payment intent that the refund covers, or of its booking
 }
 
 // Refunds reads one page of the refunds that clients can see.
@@ -40,7 +40,8 @@ func refundsOf(w *page.Where, f RefundFilter, r page.Request, narrow func(*page.
 	if f.Customer != nil {
 		w.Add(`r.id in (select i.refund_id from refund_allocations i join payment_intents p on p.tenant_id = i.tenant_id and p.livemode = i.livemode
 				and p.id = i.intent_id
-			where i.tenant_id = @tenant and i.livemode = @live and p.tenant_id = @tenant and p.livemode = @live and p.customer_id = ?)`, *f.Customer)
+			where i.tenant_id = @tenant and i.livemode = @live and p.tenant_id = @tenant and p.livemode = @live and p.customer_id = ?
+			union all select m.id from refunds m where m.tenant_id = @tenant and m.livemode = @live and m.customer_id = ?)`, *f.Customer, *f.Customer)
 	}
 	narrow(w)
 	tail, args := w.Page(r, "r")

@@ -147,7 +147,7 @@ func TestTakenUsesItsIndex(t *testing.T) {
 		taken, err = store.TakenOf(ctx, tx, booking, domain.InvoiceID{}, "USD")
 		return err
 	})
-	if taken != (domain.Taken{Booking: 50, Invoice: 50}) || !strings.Contains(plan.String(), "payment_intents_booking") || strings.Contains(plan.String(), "Seq Scan") {
+	if taken != (domain.Taken{Booking: 50, Invoice: 50, Account: 50}) || !strings.Contains(plan.String(), "payment_intents_booking") || strings.Contains(plan.String(), "Seq Scan") {
 		t.Errorf("%+v\n%s", taken, plan)
 	}
 }

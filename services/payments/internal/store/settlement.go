@@ -247,14 +247,19 @@ func FailOwed(ctx context.Context, tx pg.Tx, id domain.OwedID, why *domain.Failu
 // OwedMoney locks the given payments in the order in which refunds lock them, and reads their state since a time. After a refund of
 // this platform fails, the amount refunded by others is too high rather than too low until the intent is read. Nothing is therefore
 // returned twice.
-func OwedMoney(ctx context.Context, tx pg.Tx, payments []domain.GatewayID, since time.Time) (domain.OwedMoney, error) {
-	args := pg.Args{"payments": gatewayIDs(payments), "since": since}
+// What was returned outside the gateway counts towards the share of the refund rules.
+func OwedMoney(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID) (domain.OwedMoney, error) {
+	args := pg.Args{"payments": gatewayIDs(payments), "since": o.Since, "cancelled": o.Cause == domain.BookingCancelled, "booking": o.Booking, "code": o.Code}
 	const those = `from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = any(@payments)`
 	if _, err := tx.Exec(ctx, `select `+those+` order by p.created_at desc, p.id desc for update`, args); err != nil {
 		return domain.OwedMoney{}, fmt.Errorf("lock payments: %w", err)
 	}
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.OwedMoney], pgx.ErrNoRows, `
-		select coalesce(sum(a.held), 0)::bigint as returned, coalesce(sum(a.under_way), 0)::bigint as under_way,
+		select coalesce(sum(a.held), 0)::bigint + (
+				select coalesce(sum(e.amount), 0)::bigint from money_entries e
+				where e.tenant_id = @tenant and e.livemode = @live and e.account_id = @booking and e.currency = @code and e.kind = 'returned'
+					and e.method <> 'card' and e.at >= @since and @cancelled) as returned,
+			coalesce(sum(a.under_way), 0)::bigint as under_way,
 			coalesce(sum(l.elsewhere), 0)::bigint as elsewhere
 		from (select p.id, greatest(p.refunded_elsewhere, p.refunded - p.refund_reserved) as elsewhere `+those+`) l
 		left join lateral (

@@ -27,6 +27,8 @@ func Refund(r domain.Refund, mode api.Mode) api.Refund {
 		Amount:          r.Amount.Minor,
 		Currency:        r.Amount.Currency,
 		Reason:          api.RefundReason(r.Reason),
+		Method:          api.RefundMethod(r.Method),
+		Reference:       api.OrNull(r.Reference),
 		BookingId:       r.BookingID.String(),
 		PaymentIntentId: textOrNull(string(r.Intent)),
 		CreditNoteId:    textOrNull(r.CreditNote.String()),

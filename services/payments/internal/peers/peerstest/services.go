@@ -51,7 +51,7 @@ func own[T any](ctx context.Context, v T) owned[T] {
 func (f *Bookings) Add(ctx context.Context, status string, total, due int64, currency string) domain.Booking {
 	b := domain.Booking{
 		ID: ids.New[ids.BookingPrefix](), CustomerID: ids.New[ids.CustomerPrefix](), Status: status, Version: 1,
-		Total: money.Amount{Minor: total, Currency: currency}, Due: money.Amount{Minor: due, Currency: currency},
+		Total: money.Amount{Minor: total, Currency: currency}, Due: money.Amount{Minor: due, Currency: currency}, Paid: max(0, total-due),
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,7 +67,7 @@ func (f *Bookings) Set(id domain.BookingID, due, counted int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	o := f.rows[id]
-	o.value.Due.Minor, o.value.Counted = due, &counted
+	o.value.Due.Minor, o.value.Counted, o.value.Paid = due, &counted, max(0, o.value.Total.Minor-due)
 	f.rows[id] = o
 }
 

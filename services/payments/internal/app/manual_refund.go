@@ -1,0 +1,70 @@
+package app
+
+import (
+	"context"
+	"errors"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/failpoint"
+	"holdfast.dev/libs/operation"
+	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/store"
+	"holdfast.dev/services/payments/internal/view"
+)
+
+// manualRefund records money that was handed back. It calls nothing: Finish decides and writes in the transaction that stores the
+// response, so a repeated request records it once.
+type manualRefund struct{ *createRefund }
+
+// Begin implements operation.Operation. It stores nothing.
+func (o *manualRefund) Begin(context.Context, pg.Tx, string) (done bool, err error) {
+	return true, o.unable
+}
+
+// Finish records the refund under the lock of the account. Refunds that are owed to the payer decrease by it.
+func (o *manualRefund) Finish(ctx context.Context, tx pg.Tx) (domain.Refund, error) {
+	r, err := o.record(ctx, tx)
+	if refused := new(apperr.Error); errors.As(err, &refused) {
+		return r, &operation.RefusedError{Err: err}
+	}
+	tx.AfterCommit(func() { failpoint.Here("money.committed") })
+	return r, err
+}
+
+// Release implements operation.Operation. It does nothing, because Begin has stored nothing.
+func (*manualRefund) Release(context.Context, pg.Tx) error { return nil }
+
+func (o *manualRefund) record(ctx context.Context, tx pg.Tx) (domain.Refund, error) {
+	key, err := store.MoneyToReturn(ctx, tx, o.named.booking)
+	if err != nil {
+		return domain.Refund{}, err
+	}
+	if err := store.WakeOwed(ctx, tx, o.named.booking, "", o.Intents.Now()); err != nil {
+		return domain.Refund{}, err
+	}
+	account, err := store.MoneyAccountForUpdate(ctx, tx, key)
+	if err != nil {
+		return domain.Refund{}, err
+	}
+	r, err := domain.NewManualRefund(o.in, account, o.named.customer)
+	if err != nil {
+		return domain.Refund{}, err
+	}
+	if r, err = store.InsertRefund(ctx, tx, r); err != nil {
+		return domain.Refund{}, err
+	}
+	if err := store.MoveMoney(ctx, tx, key, r.Move()); err != nil {
+		return domain.Refund{}, err
+	}
+	if err := emitMoney(ctx, tx, o.Intents.Wake, key); err != nil {
+		return domain.Refund{}, err
+	}
+	body, err := outbox.Body(ctx, view.Refund, r)
+	if err != nil {
+		return domain.Refund{}, err
+	}
+	return r, outbox.Emit(ctx, tx, o.Intents.Wake, refundUpdated(r, body, nil))
+}
