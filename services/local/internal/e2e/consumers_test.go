@@ -121,7 +121,7 @@ func runScenarios(t *testing.T, merchants map[string]merchant, round string, bef
 	t.Helper()
 	var runs []*moneyRun
 	for _, s := range moneyScenarios {
-		runs = append(runs, &moneyRun{s, merchants[s.tenant].moneyCase(t, "USD"), strings.Split(s.steps, "|"), nil, false})
+		runs = append(runs, &moneyRun{s, merchants[s.tenant].moneyCase(t), strings.Split(s.steps, "|"), nil, false})
 	}
 	list := slices.Clone(runs)
 	for n := 0; len(list) > 0; n++ {
@@ -159,7 +159,7 @@ func (r *moneyRun) next(t *testing.T) {
 func (r *moneyRun) shown(t *testing.T) (list []string) {
 	t.Helper()
 	for _, id := range r.bookings {
-		b := read[purseBooking](t, r.client, "/bookings/"+id)
+		b := read[moneyBooking](t, r.client, "/bookings/"+id)
 		list = append(list, fmt.Sprintf("%s: %d paid, %d refunded, %d due", b.PaymentStatus, b.Paid.Amount, b.Refunded.Amount, b.Due.Amount))
 	}
 	return list

@@ -19,18 +19,18 @@ import (
 type moneyCase struct {
 	merchant
 
-	currency string
 	customer string
 	day      string
+	bank     sync.Mutex // of disputes and refunds that end
 	mu       sync.Mutex // of the fields below, for concurrent clients
 	packages, quotes, bookings, invoices,
 	charges, refunds []string
 	intents []intent
 }
 
-func (m merchant) moneyCase(t *testing.T, currency string) *moneyCase {
+func (m merchant) moneyCase(t *testing.T) *moneyCase {
 	t.Helper()
-	c := &moneyCase{merchant: m, currency: currency, day: "2090-05-01"}
+	c := &moneyCase{merchant: m, day: "2090-05-01"}
 	if len(m.list(t, "/services?limit=1")) == 0 {
 		m.want(t, http.StatusCreated, http.MethodPost, "/services", `{"name":"Tour","duration_minutes":60}`)
 	}
@@ -97,11 +97,21 @@ func (c *moneyCase) money(amount string) string {
 	return fmt.Sprintf(`{"amount":%s,"currency":%q}`, amount, c.currency)
 }
 
-// lines returns line items of the given unit amounts, with the default taxes of the tenant.
+// taxSets contains the taxes of a line whose amount ends with a letter. Other lines have the default taxes of the tenant.
+var taxSets = map[string]string{
+	"a": `[{"name":"VAT","rate":"19"}]`, "b": `[{"name":"VAT","rate":"7"}]`, "c": `[{"name":"GST","rate":"5"},{"name":"QST","rate":"9.975"}]`, "d": `[]`,
+}
+
+// lines returns line items of the given unit amounts.
 func (c *moneyCase) lines(amounts ...string) string {
 	var list []string
 	for _, amount := range amounts {
-		list = append(list, fmt.Sprintf(`{"description":"Tour","quantity":1,"unit_amount":%s}`, c.money(amount)))
+		number := strings.TrimRight(amount, "abcd")
+		taxes := ""
+		if set := amount[len(number):]; set != "" {
+			taxes = `,"taxes":` + taxSets[set]
+		}
+		list = append(list, fmt.Sprintf(`{"description":"Tour","quantity":1,"unit_amount":%s%s}`, c.money(number), taxes))
 	}
 	return "[" + strings.Join(list, ",") + "]"
 }
@@ -173,7 +183,7 @@ var moneySteps = map[string]func(c *moneyCase, t *testing.T, s moneyStep) respon
 	},
 	"reverse": func(c *moneyCase, t *testing.T, s moneyStep) response {
 		return c.on(&c.invoices, s, func(id string) response {
-			list := read[purseInvoice](t, c.client, "/invoices/"+id).Payments
+			list := read[moneyInvoice](t, c.client, "/invoices/"+id).Payments
 			for _, p := range slices.Backward(list) {
 				if p.Source == "manual" && p.ReversedAt == nil {
 					return c.post(t, "/invoices/"+id+"/payments/"+p.ID+"/reverse", "")
@@ -220,10 +230,31 @@ var moneySteps = map[string]func(c *moneyCase, t *testing.T, s moneyStep) respon
 		return response{}
 	},
 	"dispute": func(c *moneyCase, t *testing.T, s moneyStep) response {
-		return c.on(&c.charges, s, func(id string) response { return c.dispute(t, id, "") })
+		return c.on(&c.charges, s, func(id string) response {
+			c.bank.Lock()
+			defer c.bank.Unlock()
+			if c.atBank(t, id, "charges", "succeeded", "dispute", map[string]any{}) {
+				c.disputed(t, id, true)
+			}
+			return response{}
+		})
 	},
 	"close": func(c *moneyCase, t *testing.T, s moneyStep) response {
-		return c.on(&c.charges, s, func(id string) response { return c.dispute(t, id, s.arg(0)) })
+		return c.on(&c.charges, s, func(id string) response {
+			c.bank.Lock()
+			defer c.bank.Unlock()
+			if c.atBank(t, id, "disputes", "needs_response", "close", map[string]any{"outcome": s.arg(0)}) {
+				c.disputed(t, id, s.arg(0) == "lost")
+			}
+			return response{}
+		})
+	},
+	// finish@CHARGE OUTCOME ends the pending refunds of a payment at the stand-in.
+	"finish": func(c *moneyCase, t *testing.T, s moneyStep) response {
+		return c.on(&c.charges, s, func(id string) response {
+			c.atBank(t, id, "refunds", "pending", "finish", map[string]any{"outcome": s.arg(0)})
+			return response{}
+		})
 	},
 	// refund@BOOKING [AMOUNT] [METHOD]: a refund of the booking's payments.
 	"refund": func(c *moneyCase, t *testing.T, s moneyStep) response {
@@ -323,10 +354,16 @@ func (c *moneyCase) charge(t *testing.T, a response, card string) response {
 	return a
 }
 
-// settle confirms an intent with a test card, and waits until payments shows the result.
+// settle confirms an intent with a test card, and waits until payments shows the result. The stand-in refuses an intent that the
+// cancellation of its booking has canceled.
 func (c *moneyCase) settle(t *testing.T, i intent, card string) {
 	t.Helper()
-	c.stripe.confirm(t, i, "pm_card_"+card)
+	switch status, body := c.tryConfirm(i, "pm_card_"+card); {
+	case status != http.StatusOK && strings.Contains(body, "payment_intent_unexpected_state"):
+		return
+	case status != http.StatusOK && status != http.StatusPaymentRequired:
+		t.Fatalf("confirm %s: %d %s", i.ID, status, body)
+	}
 	await(t, i.ID+" is charged or declined", func() bool {
 		got := read[intent](t, c.client, "/payment-intents/"+i.ID)
 		return got.Received > 0 || got.Failure != nil
@@ -350,29 +387,34 @@ func (c *moneyCase) unconfirmed(s moneyStep) (intent, bool) {
 	return c.intents[n], true
 }
 
-// dispute opens a dispute of a payment, or closes it with an outcome, and waits until payments shows it.
-func (c *moneyCase) dispute(t *testing.T, id, outcome string) response {
+// atBank performs an action of the control API on the objects of a payment that are in a state for it. The stand-in can still refuse
+// it. It reports whether it did something.
+func (c *moneyCase) atBank(t *testing.T, intent, kind, state, action string, body map[string]any) (done bool) {
 	t.Helper()
-	var h struct {
-		Charges, Disputes []struct {
-			ID, Status string
-			Intent     string `json:"payment_intent"`
-		}
+	var h map[string]json.RawMessage
+	var list []struct {
+		ID, Status string
+		Intent     string `json:"payment_intent"`
 	}
 	c.control(t, http.MethodGet, "accounts/"+c.account+"/snapshot", nil, &h)
-	list, path, body := h.Charges, "charges/%s/dispute", map[string]any{}
-	if outcome != "" {
-		list, path, body = h.Disputes, "disputes/%s/close", map[string]any{"outcome": outcome}
+	if err := json.Unmarshal(h[kind], &list); err != nil {
+		t.Fatal(err)
 	}
 	for _, one := range list {
-		if one.Intent == id && (one.Status == "succeeded" || strings.HasSuffix(one.Status, "needs_response")) {
-			c.control(t, http.MethodPost, fmt.Sprintf(path, one.ID), body, nil)
-			await(t, "the dispute of "+id, func() bool {
-				return read[purseIntent](t, c.client, "/payment-intents/"+id).Disputed == (outcome != "won")
-			})
+		if one.Intent == intent && strings.HasSuffix(one.Status, state) {
+			status, _ := c.tryControl(t, http.MethodPost, kind+"/"+one.ID+"/"+action, body)
+			done = done || status == http.StatusOK
 		}
 	}
-	return response{}
+	return done
+}
+
+// disputed waits until payments shows whether a payment is disputed.
+func (c *moneyCase) disputed(t *testing.T, intent string, want bool) {
+	t.Helper()
+	await(t, fmt.Sprintf("%s is disputed: %v", intent, want), func() bool {
+		return read[moneyIntent](t, c.client, "/payment-intents/"+intent).Disputed == want
+	})
 }
 
 // run executes a step and returns the response's status, error code and fields, and the amounts that it decided; "" if the step was

@@ -4,35 +4,24 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
-// purse is one booking of a merchant, with the actions of its payers and its operator.
-type purse struct {
-	merchant
-	t         *testing.T
-	r         *rand.Rand
-	customers *pgx.Conn
-	customer  string
-	booking   string
-	open      []intent // created but not confirmed
-	steps     []string
-}
-
-// purseInvoice contains the fields of an invoice that these tests read.
-type purseInvoice struct {
-	ID       string
-	Status   string
-	Total    minorAmount `json:"total_amount"`
-	Paid     minorAmount `json:"amount_paid"`
-	Due      minorAmount `json:"amount_due"`
-	Payments []struct {
+// moneyInvoice contains the fields of an invoice that these tests read.
+type moneyInvoice struct {
+	ID, Status string
+	Booking    string      `json:"booking_id"`
+	Total      minorAmount `json:"total_amount"`
+	Paid       minorAmount `json:"amount_paid"`
+	Credited   minorAmount `json:"amount_credited"`
+	Due        minorAmount `json:"amount_due"`
+	Taxes      []taxRow    `json:"tax_breakdown"`
+	Payments   []struct {
 		ID         string
 		Amount     minorAmount
 		Source     string
@@ -40,13 +29,12 @@ type purseInvoice struct {
 	}
 }
 
-func (i purseInvoice) awaits() bool {
-	return slices.Contains([]string{"open", "partially_paid", "uncollectible"}, i.Status)
-}
+// opened reports whether the invoice counts: it is neither a draft nor void.
+func (v moneyInvoice) opened() bool { return v.Status != "draft" && v.Status != "void" }
 
-// purseBooking contains the fields of a booking that these tests read.
-type purseBooking struct {
-	Status        string
+// moneyBooking contains the fields of a booking that these tests read.
+type moneyBooking struct {
+	ID, Status    string
 	PaymentStatus string      `json:"payment_status"`
 	Total         minorAmount `json:"total_amount"`
 	Paid          minorAmount `json:"amount_paid"`
@@ -55,44 +43,76 @@ type purseBooking struct {
 	Disputed      bool
 }
 
-// purseIntent contains the fields of a payment intent that these tests read.
-type purseIntent struct {
-	ID, Status         string
-	Received, Refunded int64
-	Disputed           bool
+// moneyIntent contains the fields of a payment intent that these tests read, in payments and at the stand-in.
+type moneyIntent struct {
+	ID, Status string
+	Booking    string `json:"booking_id"`
+	Received   int64  `json:"amount_received"`
+	Refunded   int64  `json:"amount_refunded"`
+	Disputed   bool
 }
 
-func (p *purse) invoices() []purseInvoice {
-	p.t.Helper()
-	return read[struct{ Data []purseInvoice }](p.t, p.client, "/invoices?limit=100&booking_id="+p.booking).Data
+// moneyNote contains the fields of a credit note that these tests read.
+type moneyNote struct {
+	ID, Status string
+	Invoice    string      `json:"invoice_id"`
+	Booking    string      `json:"booking_id"`
+	Total      minorAmount `json:"total_amount"`
+	Method     string      `json:"refund"`
+	Refund     minorAmount `json:"refund_amount"`
+	Taxes      []taxRow    `json:"tax_breakdown"`
 }
 
-func (p *purse) now() purseBooking {
-	p.t.Helper()
-	return read[purseBooking](p.t, p.client, "/bookings/"+p.booking)
+// moneyBooks is what the public API and the stand-in show about a merchant's bookings.
+type moneyBooks struct {
+	bookings map[string]moneyBooking
+	invoices map[string]moneyInvoice
+	notes    []moneyNote
+	intents  []moneyIntent
+	held     map[string]moneyIntent // at the stand-in
 }
 
-// intents returns the booking's intents in payments, by id.
-func (p *purse) intents() map[string]purseIntent {
-	p.t.Helper()
-	out := map[string]purseIntent{}
-	list := read[struct {
-		Data []struct {
-			ID, Status string
-			Received   int64 `json:"amount_received"`
-			Refunded   int64 `json:"amount_refunded"`
-			Disputed   bool
+// everything returns all pages of a list.
+func everything[T any](t *testing.T, c *client, path string) (all []T) {
+	t.Helper()
+	for cursor := ""; ; {
+		page := read[struct {
+			Data []T
+			Next *string `json:"next_cursor"`
+		}](t, c, path+cursor)
+		if all = append(all, page.Data...); page.Next == nil {
+			return all
 		}
-	}](p.t, p.client, "/payment-intents?limit=100&booking_id="+p.booking).Data
-	for _, i := range list {
-		out[i.ID] = purseIntent(i)
+		cursor = "&cursor=" + url.QueryEscape(*page.Next)
 	}
-	return out
 }
 
-// held returns the booking's intents at the stand-in, by id.
-func (p *purse) held() map[string]purseIntent {
-	p.t.Helper()
+// books reads everything that was created since a time.
+func (m merchant) books(t *testing.T, since time.Time) moneyBooks {
+	t.Helper()
+	b := moneyBooks{bookings: map[string]moneyBooking{}, invoices: map[string]moneyInvoice{}}
+	after := "?limit=100&created_after=" + url.QueryEscape(since.UTC().Format(time.RFC3339Nano))
+	var all sync.WaitGroup
+	all.Go(func() {
+		for _, one := range everything[moneyBooking](t, m.client, "/bookings"+after) {
+			b.bookings[one.ID] = one
+		}
+	})
+	all.Go(func() {
+		for _, one := range everything[moneyInvoice](t, m.client, "/invoices"+after) {
+			b.invoices[one.ID] = one
+		}
+	})
+	all.Go(func() { b.notes = everything[moneyNote](t, m.client, "/credit-notes"+after) })
+	all.Go(func() { b.intents = everything[moneyIntent](t, m.client, "/payment-intents"+after) })
+	all.Go(func() { b.held = m.held(t) })
+	all.Wait()
+	return b
+}
+
+// held returns the intents at the stand-in, by id.
+func (m merchant) held(t *testing.T) map[string]moneyIntent {
+	t.Helper()
 	var h struct {
 		holding
 
@@ -101,308 +121,346 @@ func (p *purse) held() map[string]purseIntent {
 			Status string
 		}
 	}
-	p.control(p.t, http.MethodGet, "accounts/"+p.account+"/snapshot", nil, &h)
-	out := map[string]purseIntent{}
+	m.control(t, http.MethodGet, "accounts/"+m.account+"/snapshot", nil, &h)
+	out := map[string]moneyIntent{}
 	for _, i := range h.Intents {
-		if i.Metadata["booking_id"] == p.booking {
-			out[i.ID] = purseIntent{ID: i.ID, Status: i.Status, Received: i.Received}
-		}
+		out[i.ID] = moneyIntent{ID: i.ID, Status: i.Status, Booking: i.Metadata["booking_id"], Received: i.Received}
 	}
 	for _, c := range h.Charges {
-		if i, ok := out[c.Intent]; ok && c.Status == "succeeded" {
+		if i := out[c.Intent]; c.Status == "succeeded" {
 			i.Refunded += c.Refunded
 			out[c.Intent] = i
 		}
 	}
 	for _, d := range h.Disputes {
-		if i, ok := out[d.Intent]; ok && (d.Status == "lost" || strings.HasSuffix(d.Status, "needs_response") || strings.HasSuffix(d.Status, "under_review")) {
-			i.Disputed = true
-			out[d.Intent] = i
-		}
+		i := out[d.Intent]
+		i.Disputed = i.Disputed || d.Status == "lost" || strings.HasSuffix(d.Status, "needs_response") || strings.HasSuffix(d.Status, "under_review")
+		out[d.Intent] = i
 	}
 	return out
 }
 
-// differs describes where the stand-in, payments, bookings, and customers disagree, or which amounts do not add up. It returns ""
-// if all data is consistent.
-func (p *purse) differs() string {
-	p.t.Helper()
-	held, shown, b, list := p.held(), p.intents(), p.now(), p.invoices()
-	var received, refunded, manual, awaited int64
-	disputed := false
-	for id, want := range held {
-		got := shown[id]
-		if got != want {
-			return fmt.Sprintf("payments shows %+v, and the stand-in has %+v", got, want)
-		}
-		received, refunded, disputed = received+want.Received, refunded+want.Refunded, disputed || want.Disputed
-	}
-	for _, v := range list {
-		paid := int64(0)
-		for _, one := range v.Payments {
-			if one.ReversedAt != nil {
-				continue
-			}
-			paid += one.Amount.Amount
-			if one.Source == "manual" {
-				manual += one.Amount.Amount
-			}
-		}
-		due := v.Total.Amount - v.Paid.Amount
-		if v.Status == "void" {
-			due = 0
-		}
-		if paid != v.Paid.Amount || v.Due.Amount != due || due < 0 {
-			return fmt.Sprintf("the invoice %+v does not add up", v)
-		}
-		if v.awaits() {
-			awaited += due
+// violation describes the first invariant that the books of a case violate; "" if none.
+func (c *moneyCase) violation(books moneyBooks) string {
+	for _, id := range c.invoices {
+		if wrong := books.ofInvoice(books.invoices[id]); wrong != "" {
+			return wrong
 		}
 	}
-	if len(held) != len(shown) || b.Paid.Amount != received+manual || b.Refunded.Amount != refunded || b.Disputed != disputed ||
-		b.Due.Amount != max(0, b.Total.Amount-b.Paid.Amount) {
-		return fmt.Sprintf("bookings shows %+v, and %d intents were paid %d, %d refunded, disputed %v, and %d by hand", b, len(held), received, refunded, disputed, manual)
-	}
-	return p.allocation(held, awaited)
-}
-
-// allocation describes which of the booking's charges are allocated incorrectly; "" if none.
-func (p *purse) allocation(held map[string]purseIntent, awaited int64) string {
-	p.t.Helper()
-	found, err := p.customers.Query(p.t.Context(), `select c.id, c.amount, c.refunded, c.unapplied, c.disputed,
-			coalesce(sum(p.amount), 0)::bigint, coalesce(sum(p.refunded), 0)::bigint, coalesce(bool_and(p.disputed = c.disputed), true)
-		from charges c left join invoice_payments p on p.tenant_id = c.tenant_id and p.livemode = c.livemode and p.charge_id = c.id
-		where c.id = any($1) group by c.tenant_id, c.livemode, c.id`, slices.Collect(func(yield func(string) bool) {
-		for id := range held {
-			if !yield(id) {
-				return
-			}
-		}
-	}))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	charges, err := pgx.CollectRows(found, pgx.RowToStructByPos[struct {
-		ID                             string
-		Amount, Refunded, Unapplied    int64
-		Disputed                       bool
-		OnInvoices, RefundedOnInvoices int64
-		Agree                          bool
-	}])
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	known := map[string]bool{}
-	for _, c := range charges {
-		known[c.ID] = true
-		free, want := max(0, c.Unapplied-c.Refunded), held[c.ID]
-		if c.Amount != want.Received || c.Refunded != want.Refunded || c.Disputed != want.Disputed || !c.Agree ||
-			c.OnInvoices-c.RefundedOnInvoices+free != want.Received-want.Refunded || c.OnInvoices+c.Unapplied != c.Amount {
-			return fmt.Sprintf("customers has %+v, and the stand-in %+v", c, want)
-		}
-		if free > 0 && awaited > 0 {
-			return fmt.Sprintf("%d of %+v lie on no invoice while %d are awaited", free, c, awaited)
-		}
-	}
-	for id, i := range held {
-		if i.Received > 0 && !known[id] {
-			return id + " is not known by customers"
+	for _, id := range c.bookings {
+		if wrong := books.ofBooking(books.bookings[id]); wrong != "" {
+			return wrong
 		}
 	}
 	return ""
 }
 
-// agree waits until all data is consistent.
-func (p *purse) agree() {
-	p.t.Helper()
-	last := ""
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
-		if last = p.differs(); last == "" {
-			return
+// ofInvoice checks an invoice: what is due, and that its credit notes and each row of their taxes stay within it.
+func (b moneyBooks) ofInvoice(v moneyInvoice) string {
+	paid, credited, returned, taxes := int64(0), int64(0), int64(0), map[string]int64{}
+	for _, p := range v.Payments {
+		if p.ReversedAt == nil {
+			paid += p.Amount.Amount
 		}
 	}
-	p.t.Fatalf("after %v: %s", p.steps, last)
+	for _, row := range v.Taxes {
+		taxes[row.Name+row.Rate] += row.Tax.Amount
+	}
+	for _, n := range b.notes {
+		if n.Invoice != v.ID {
+			continue
+		}
+		credited, returned = credited+n.Total.Amount, returned+n.Refund.Amount
+		for _, row := range n.Taxes {
+			taxes[row.Name+row.Rate] -= row.Tax.Amount
+		}
+	}
+	due := max(0, v.Total.Amount-credited-paid+returned)
+	if v.Status == "void" {
+		due = 0
+	}
+	wrong := paid != v.Paid.Amount || credited != v.Credited.Amount || credited > v.Total.Amount || due != v.Due.Amount
+	for _, left := range taxes {
+		wrong = wrong || left < 0 || left != 0 && credited == v.Total.Amount
+	}
+	if wrong {
+		return fmt.Sprintf("%+v has %d paid, %d credited, %d of it returned, and of its taxes is left %v", v, paid, credited, returned, taxes)
+	}
+	return ""
 }
 
-// begin creates an intent. owed is the maximum amount of the intent: the amount due for the booking and, if body refers to an
-// invoice, on the invoice.
-func (p *purse) begin(body string, owed int64) (created intent, ok bool) {
-	p.t.Helper()
-	a := p.insist(p.t, http.MethodPost, "/payment-intents", body, unique("pay"), http.StatusCreated, http.StatusUnprocessableEntity)
-	if a.Status != http.StatusCreated {
-		return intent{}, false
+// ofBooking checks a booking: that it, payments and the stand-in agree, that no more is returned than was received, and what is due.
+func (b moneyBooks) ofBooking(k moneyBooking) string {
+	var received, returned int64
+	disputed, seen := false, map[string]bool{}
+	for _, i := range b.intents {
+		if i.Booking != k.ID {
+			continue
+		}
+		if held := b.held[i.ID]; held != i {
+			return fmt.Sprintf("payments shows %+v, and the stand-in has %+v", i, held)
+		}
+		received, returned, disputed, seen[i.ID] = received+i.Received, returned+i.Refunded, disputed || i.Disputed, true
 	}
-	a.decode(p.t, &created)
-	if created.Amount > owed {
-		p.t.Fatalf("after %v: %s requests %d, and %d are owed", p.steps, body, created.Amount, owed)
+	for id, i := range b.held {
+		if i.Booking == k.ID && !seen[id] {
+			return fmt.Sprintf("payments does not show %+v", i)
+		}
 	}
-	return created, true
-}
-
-// card creates an intent for the booking or one of its invoices.
-func (p *purse) card() (intent, bool) {
-	p.t.Helper()
-	b, list := p.now(), p.invoices()
-	owed, body := b.Due.Amount, fmt.Sprintf(`{"booking_id":%q`, p.booking)
-	if len(list) > 0 && p.r.IntN(2) == 0 {
-		v := list[p.r.IntN(len(list))]
-		owed, body = min(owed, v.Due.Amount), body+fmt.Sprintf(`,"invoice_id":%q`, v.ID)
-	}
-	if owed > 0 && p.r.IntN(3) > 0 {
-		body += fmt.Sprintf(`,"amount_minor":%d`, max(50, 1+p.r.Int64N(owed)))
-	}
-	return p.begin(body+"}", owed)
-}
-
-// payAndRequestMore confirms an intent and immediately requests more, before the other services can process the payment.
-func (p *purse) payAndRequestMore(i intent, method string) {
-	p.t.Helper()
-	before := p.now()
-	p.confirm(p.t, i, method)
-	await(p.t, i.ID+" has succeeded", func() bool { return p.intents()[i.ID].Status == "succeeded" })
-	owed := max(0, before.Due.Amount-i.Amount)
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	for range 3 {
-		all.Go(func() {
-			created, ok := p.begin(fmt.Sprintf(`{"booking_id":%q}`, p.booking), owed)
-			if !ok {
-				return
+	var placed, dues int64
+	for _, v := range b.invoices {
+		if v.Booking != k.ID || !v.opened() {
+			continue
+		}
+		placed, dues = placed+v.Paid.Amount, dues+v.Due.Amount
+		for _, p := range v.Payments {
+			if p.Source == "manual" && p.ReversedAt == nil {
+				received += p.Amount.Amount
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			p.open = append(p.open, created)
+		}
+	}
+	for _, n := range b.notes {
+		if n.Booking == k.ID && n.Method == "manual" {
+			returned += n.Refund.Amount
+		}
+	}
+	if k.Paid.Amount != received || k.Refunded.Amount != returned || k.Disputed != disputed || returned > received || k.Due.Amount != max(0, k.Total.Amount-k.Paid.Amount) {
+		return fmt.Sprintf("%+v has received %d, returned %d, disputed %v", k, received, returned, disputed)
+	}
+	if received-returned > placed && dues > 0 {
+		return fmt.Sprintf("%+v has received %d, returned %d, %d of it is placed on invoices, and %d are due on them", k, received, returned, placed, dues)
+	}
+	return ""
+}
+
+// settled waits until no case violates an invariant, and returns the violation of each that still does.
+func (m merchant) settled(t *testing.T, since time.Time, cases []*moneyCase, patience time.Duration) map[*moneyCase]string {
+	t.Helper()
+	for end, pause := time.Now().Add(patience), 10*time.Millisecond; ; pause = min(2*pause, time.Second) {
+		wrong, books := map[*moneyCase]string{}, m.books(t, since)
+		for _, c := range cases {
+			if v := c.violation(books); v != "" {
+				wrong[c] = v
+			}
+		}
+		if len(wrong) == 0 || time.Now().After(end) {
+			return wrong
+		}
+		time.Sleep(pause)
+	}
+}
+
+// moneyKind is a kind of tenant for random sequences.
+type moneyKind struct{ currency, behavior, taxes string }
+
+var moneyKinds = []moneyKind{
+	{"USD", "exclusive", `[{"name":"Sales tax","rate":"8.875"}]`},
+	{"EUR", "inclusive", `[{"name":"VAT","rate":"19"}]`},
+	{"JPY", "exclusive", `[{"name":"GST","rate":"5"},{"name":"QST","rate":"9.975"}]`},
+	{"KWD", "inclusive", `[]`},
+}
+
+func (k moneyKind) merchant(t *testing.T) merchant {
+	t.Helper()
+	m := newMerchant(t, k.currency)
+	shared.identity(t, nil, "tenant", "update", m.slug, "--tax-behavior", k.behavior, "--default-taxes", k.taxes,
+		"--refund-rules", `[{"hours_before":24,"percent":50}]`, "--auto-refund", "true")
+	return m
+}
+
+// moneyWords contains the steps of random sequences, each as often as its relative frequency. I is an invoice, N a number of
+// another object, A an amount, L one to three lines of an invoice, and R a refund of a credit note.
+var moneyWords = []string{
+	"card A", "card A", "card", "pay@I", "pay@I A", "intent A", "confirm@N visa", "confirm@N chargeDeclined", "card A refundFail", "card A pendingRefund",
+	"finish@N succeeded", "finish@N failed", "cash@I A", "cash@I A", "cash@I A", "reverse@I", "refund A", "refund A", "refund", "refund-card@N A",
+	"note@I A R", "note@I A R", "note@I rest R", "lines@I R L", "draft L", "draft L", "open", "open@I", "open@I", "balance", "balance", "own L",
+	"void@I", "uncollectible@I", "price A", "reprice", "guests N", "cancel", "dispute@N", "close@N won", "close@N lost", "package A", "quote A A",
+}
+
+// randomSteps returns a sequence that starts with a booking.
+func randomSteps(r *rand.Rand, n int) (steps []string) {
+	price := 1000 + r.Int64N(30_000)
+	amount := func() string {
+		v := 1 + r.Int64N(price)
+		if r.IntN(2) == 0 {
+			v = max(10, v/10*10)
+		}
+		return fmt.Sprint(v)
+	}
+	steps = []string{[]string{
+		fmt.Sprintf("package %d", price), fmt.Sprintf("package %d %d", price, price/5), fmt.Sprintf("quote %d %d", price, price/3),
+		fmt.Sprintf("package-quote %d %d", price, price/4), "unpriced",
+	}[r.IntN(5)]}
+	for len(steps) < n {
+		word, args, _ := strings.Cut(moneyWords[r.IntN(len(moneyWords))], " ")
+		word = strings.NewReplacer("I", fmt.Sprint(r.IntN(3)), "N", fmt.Sprint(r.IntN(3))).Replace(word)
+		fields := strings.Fields(args)
+		for i, field := range fields {
+			switch field {
+			case "A":
+				fields[i] = amount()
+			case "N":
+				fields[i] = fmt.Sprint(1 + r.IntN(4))
+			case "R":
+				fields[i] = []string{"none", "gateway"}[r.IntN(2)]
+			case "L":
+				var lines []string
+				for range 1 + r.IntN(3) {
+					lines = append(lines, amount()+[]string{"", "a", "b", "c", "d"}[r.IntN(5)])
+				}
+				fields[i] = strings.Join(lines, " ")
+			}
+		}
+		steps = append(steps, strings.TrimSpace(word+" "+strings.Join(fields, " ")))
+	}
+	return steps
+}
+
+// together executes steps at the same time. It returns the number of those that were not skipped, and an answer that is always wrong.
+func (c *moneyCase) together(t *testing.T, steps []string) (executed int, wrong string) {
+	t.Helper()
+	answers := make([]string, len(steps))
+	var all sync.WaitGroup
+	for n, step := range steps {
+		all.Go(func() { answers[n] = c.run(t, step) })
+	}
+	all.Wait()
+	for n, answer := range answers {
+		if answer != "" {
+			executed++
+		}
+		if strings.HasPrefix(answer, "500") {
+			wrong = steps[n] + " = " + answer
+		}
+	}
+	return executed, wrong
+}
+
+// rest credits what is left of each invoice, which is always possible.
+func (c *moneyCase) rest(t *testing.T, books moneyBooks) string {
+	t.Helper()
+	for n, id := range c.invoices {
+		if v := books.invoices[id]; v.opened() && v.Credited.Amount < v.Total.Amount {
+			want := fmt.Sprintf("201 %d refund 0", v.Total.Amount-v.Credited.Amount)
+			if got := c.run(t, fmt.Sprintf("note@%d rest", n)); got != want {
+				return fmt.Sprintf("note@%d rest = %s, want %s, of %+v", n, got, want, v)
+			}
+		}
+	}
+	return ""
+}
+
+// shrunk is the test that is printed for a sequence.
+const shrunk = `func TestShrunkSequence(t *testing.T) {
+	if wrong := moneyKinds[%d].merchant(t).replayMoney(t, %d, strings.Split("%s", " | ")); wrong != "" {
+		t.Error(wrong)
+	}
+}`
+
+// replayMoney executes a sequence, as many steps at the same time as there are clients, and returns the first violation.
+func (m merchant) replayMoney(t *testing.T, clients int, steps []string) string {
+	t.Helper()
+	since, c := time.Now(), m.moneyCase(t)
+	for part := range slices.Chunk(steps, clients) {
+		if _, wrong := c.together(t, part); wrong != "" {
+			return wrong
+		}
+		if wrong := m.settled(t, since, []*moneyCase{c}, 10*time.Second)[c]; wrong != "" {
+			return wrong
+		}
+	}
+	if wrong := c.rest(t, m.books(t, since)); wrong != "" {
+		return wrong
+	}
+	return m.settled(t, since, []*moneyCase{c}, 10*time.Second)[c]
+}
+
+// shrink removes steps from a sequence as long as it violates an invariant, for at most two minutes.
+func (m merchant) shrink(t *testing.T, clients int, steps []string) []string {
+	t.Helper()
+	end := time.Now().Add(2 * time.Minute)
+	for size := len(steps) / 2; size > 0; size /= 2 {
+		for at := 1; at < len(steps) && time.Now().Before(end); {
+			shorter := slices.Delete(slices.Clone(steps), at, min(at+size, len(steps)))
+			if m.replayMoney(t, clients, shorter) != "" {
+				steps = shorter
+			} else {
+				at += size
+			}
+		}
+	}
+	return steps
+}
+
+// TestMoneyInRandomSequences executes random sequences of all operations that move money, on several tenants and bookings at the same
+// time, one step after the other or four at a time. It checks the invariants after each step, and at the end that the rest of each
+// invoice can be credited. A sequence that violates an invariant is shrunk and printed as a test.
+func TestMoneyInRandomSequences(t *testing.T) {
+	const cases, length = 8, 14
+	end := time.Now().Add(time.Duration(scaled(30, 3*3600)) * time.Second)
+	var all sync.WaitGroup
+	for _, kind := range moneyKinds {
+		all.Go(func() {
+			m, executed := kind.merchant(t), 0
+			for batch := 0; executed < scaled(500, 25_000) && time.Now().Before(end) && !t.Failed(); batch++ {
+				if batch%10 == 9 {
+					m = kind.merchant(t) // what is read grows with the merchant
+				}
+				executed += m.batch(t, kind, cases, length)
+			}
+			t.Logf("%s: %d steps", kind.currency, executed)
 		})
 	}
 	all.Wait()
 }
 
-// walk contains the random steps, each as often as its relative frequency.
-var walk = strings.Fields(`draft draft balance card card card card refund refund refund cash cash reverse reverse void uncollectible dispute close
-	left failing`)
-
-// step executes one step.
-func (p *purse) step(kind string) {
-	p.t.Helper()
-	list := p.invoices()
-	pick := func(ok func(purseInvoice) bool) (purseInvoice, bool) {
-		var some []purseInvoice
-		for _, v := range list {
-			if ok(v) {
-				some = append(some, v)
-			}
-		}
-		if len(some) == 0 {
-			return purseInvoice{}, false
-		}
-		return some[p.r.IntN(len(some))], true
-	}
-	act := func(path, body string) {
-		p.t.Helper()
-		p.insist(p.t, http.MethodPost, path, body, unique("act"), http.StatusOK, http.StatusCreated, http.StatusUnprocessableEntity)
-	}
-	switch kind {
-	case "draft", "balance":
-		body := fmt.Sprintf(`{"customer_id":%q,"booking_id":%q,"kind":"balance"}`, p.customer, p.booking)
-		if kind == "draft" {
-			body = fmt.Sprintf(`{"customer_id":%q,"booking_id":%q,"line_items":[{"description":"d","quantity":1,"unit_amount":{"amount":%d,"currency":"USD"}}]}`,
-				p.customer, p.booking, 1000+p.r.IntN(60_000))
-		}
-		a := p.insist(p.t, http.MethodPost, "/invoices", body, unique("invoice"), http.StatusCreated, http.StatusUnprocessableEntity)
-		if a.Status == http.StatusCreated {
-			act("/invoices/"+a.id(p.t)+"/open", "")
-		}
-	case "card", "failing":
-		if i, ok := p.card(); ok {
-			p.payAndRequestMore(i, map[string]string{"card": "pm_card_visa", "failing": "pm_card_refundFail"}[kind])
-		}
-	case "left":
-		if len(p.open) > 0 {
-			p.tryConfirm(p.open[0], "pm_card_visa")
-			p.open = p.open[1:]
-		}
-	case "refund":
-		p.insist(p.t, http.MethodPost, "/refunds", fmt.Sprintf(`{"booking_id":%q,"amount_minor":%d,"reason":"requested_by_customer"}`, p.booking, 1+p.r.IntN(40_000)),
-			unique("refund"), http.StatusCreated, http.StatusConflict, http.StatusUnprocessableEntity, http.StatusBadGateway)
-	case "cash":
-		if v, ok := pick(func(v purseInvoice) bool { return v.awaits() && v.Due.Amount > 0 }); ok {
-			act("/invoices/"+v.ID+"/record-payment", fmt.Sprintf(`{"amount":{"amount":%d,"currency":"USD"},"method":"cash"}`, 1+p.r.Int64N(v.Due.Amount)))
-		}
-	case "reverse":
-		for _, v := range list {
-			for _, one := range v.Payments {
-				if one.Source == "manual" && one.ReversedAt == nil {
-					act("/invoices/"+v.ID+"/payments/"+one.ID+"/reverse", "")
-					return
-				}
-			}
-		}
-	case "void", "uncollectible":
-		if v, ok := pick(purseInvoice.awaits); ok {
-			act("/invoices/"+v.ID+"/"+map[string]string{"void": "void", "uncollectible": "mark-uncollectible"}[kind], "")
-		}
-	case "dispute", "close":
-		p.dispute(kind)
-	case "cancel":
-		act("/bookings/"+p.booking+"/cancel", `{}`)
-	}
-}
-
-// dispute opens a dispute of a charge, or ends one.
-func (p *purse) dispute(kind string) {
-	p.t.Helper()
-	var h struct {
-		Charges []struct {
-			ID, Status string
-			Intent     string `json:"payment_intent"`
-			Disputed   bool
-			Refunded   int64 `json:"amount_refunded"`
-		}
-		Disputes []struct {
-			ID, Status string
-			Intent     string `json:"payment_intent"`
-		}
-	}
-	p.control(p.t, http.MethodGet, "accounts/"+p.account+"/snapshot", nil, &h)
-	mine := p.intents()
-	for _, c := range h.Charges {
-		if _, ok := mine[c.Intent]; ok && kind == "dispute" && c.Status == "succeeded" && !c.Disputed && c.Refunded == 0 {
-			p.control(p.t, http.MethodPost, "charges/"+c.ID+"/dispute", map[string]any{}, nil)
-			return
-		}
-	}
-	for _, d := range h.Disputes {
-		if _, ok := mine[d.Intent]; ok && kind == "close" && strings.HasSuffix(d.Status, "needs_response") {
-			p.control(p.t, http.MethodPost, "disputes/"+d.ID+"/close", map[string]any{"outcome": []string{"won", "lost"}[p.r.IntN(2)]}, nil)
-			return
-		}
-	}
-}
-
-// TestMoneyAgreesEverywhere runs random sequences of an accepted quote, invoices, payments by card and in cash, reversals, voids,
-// successful and failed refunds, disputes, and a cancellation on one booking. It checks that after each step, the stand-in for
-// Stripe, payments, bookings, and customers agree. Money that was paid and not refunded is allocated to invoices or unallocated,
-// and none is unallocated while an invoice is unpaid. No intent requests more than the amount due, even immediately after a
-// payment.
-func TestMoneyAgreesEverywhere(t *testing.T) {
-	m, customers := newMerchant(t, "USD"), shared.database(t, "customers")
-	for range scaled(8, 200) {
+// batch executes random sequences at the same time, and returns the number of their steps.
+func (m merchant) batch(t *testing.T, kind moneyKind, cases, length int) (executed int) {
+	t.Helper()
+	since, steps, clients := time.Now(), map[*moneyCase][]string{}, map[*moneyCase]int{}
+	var list []*moneyCase
+	for n := range cases {
+		c := m.moneyCase(t)
+		list, clients[c] = append(list, c), 1+n%2*3
 		seed := rand.Uint64()
-		p := &purse{merchant: m, t: t, r: rand.New(rand.NewPCG(seed, 0)), customers: customers, steps: []string{fmt.Sprintf("seed %d", seed)}}
-		p.customer = m.want(t, http.StatusCreated, http.MethodPost, "/customers", `{"first_name":"Paula","email":"paula@example.com"}`).id(t)
-		var accepted chainQuote
-		quote := newQuote(t, m.client, p.customer, "", "", chainDay(p.r.IntN(10_000)))
-		m.want(t, http.StatusOK, http.MethodPost, "/quotes/"+quote+"/accept", "").decode(t, &accepted)
-		p.booking = accepted.BookingID
-		p.agree()
-		for n := range 12 {
-			kind := walk[p.r.IntN(len(walk))]
-			if n == 10 && p.r.IntN(2) == 0 {
-				kind = "cancel"
-			}
-			p.steps = append(p.steps, kind)
-			p.step(kind)
-			p.agree()
+		steps[c] = randomSteps(rand.New(rand.NewPCG(seed, 0)), length*clients[c])
+	}
+	fail := func(c *moneyCase, done int, wrong string) {
+		t.Helper()
+		short := m.shrink(t, clients[c], steps[c][:min(done, len(steps[c]))])
+		t.Errorf("%s\n"+shrunk, wrong, slices.Index(moneyKinds, kind), clients[c], strings.Join(short, " | "))
+		list = slices.DeleteFunc(list, func(one *moneyCase) bool { return one == c })
+	}
+	for n := range length + 1 {
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		found := map[*moneyCase]string{}
+		books := moneyBooks{}
+		if n == length {
+			books = m.books(t, since)
+		}
+		for _, c := range list {
+			all.Go(func() {
+				count, wrong := 0, ""
+				if n == length {
+					wrong = c.rest(t, books)
+				} else {
+					count, wrong = c.together(t, steps[c][n*clients[c]:(n+1)*clients[c]])
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if executed += count; wrong != "" {
+					found[c] = wrong
+				}
+			})
+		}
+		all.Wait()
+		if len(found) == 0 {
+			found = m.settled(t, since, list, 40*time.Second)
+		}
+		for c, wrong := range found {
+			fail(c, (n+1)*clients[c], wrong)
 		}
 	}
+	return executed
 }

@@ -31,11 +31,23 @@ type merchant struct {
 	*client
 	stripe
 
-	slug, tenant, account, secret, signing, webhooks string
+	slug, tenant, currency, account, secret, signing, webhooks string
 }
 
 // control calls the stand-in's control API.
 func (s stripe) control(t *testing.T, method, path string, body, out any) {
+	t.Helper()
+	if status, got := s.tryControl(t, method, path, body); status != http.StatusOK {
+		t.Fatalf("%s %s: %d %s", method, path, status, got)
+	} else if out != nil {
+		if err := json.Unmarshal(got, out); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// tryControl calls the stand-in's control API, which can refuse the request.
+func (s stripe) tryControl(t *testing.T, method, path string, body any) (status int, got []byte) {
 	t.Helper()
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -51,20 +63,15 @@ func (s stripe) control(t *testing.T, method, path string, body, out any) {
 		t.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	got, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != http.StatusOK {
-		t.Fatalf("%s %s: %s %s %v", method, path, res.Status, got, err)
+	if got, err = io.ReadAll(res.Body); err != nil {
+		t.Fatal(err)
 	}
-	if out != nil {
-		if err := json.Unmarshal(got, out); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return res.StatusCode, got
 }
 
 func newMerchant(t *testing.T, currency string) merchant {
 	t.Helper()
-	m := merchant{stripe: shared.stripe(t)}
+	m := merchant{stripe: shared.stripe(t), currency: currency}
 	var account struct {
 		ID   string `json:"id"`
 		Keys struct {
