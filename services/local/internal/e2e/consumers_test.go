@@ -81,6 +81,8 @@ const invoiced = `package 1000 = 201 1000 | draft 1000 = 201 draft 1000 due 1000
 
 // moneyScenarios contains the orders of events that lead to a wrong amount if a decision depends on a copy of an amount.
 var moneyScenarios = []moneyScenario{
+	{"reprice, then the balance", "", `package 11900 = 201 11900 | balance = 201 draft 11900 due 11900 | price 5000 = 200 | reprice = 200 5000
+			| open = 200 open 5000 due 5000 | intent = 201 5000`},
 	{"note without a refund, then a refund", "", invoiced + `card 1000 = 201 1000 | note 400 = 201 400 refund 0 | refund 1000 = 201 1000`},
 	{"full note, then reverse", "", invoiced + `cash 1000 = 200 paid 1000 due 0 | note rest = 201 1000 refund 0 | reverse = 200 credited 1000 due 0`},
 	{"cancel, then a card", "half", `package 1000 = 201 1000 | cancel = 200 1000 refund 0 | intent = 422 booking_not_payable booking_id`},
@@ -92,7 +94,7 @@ var moneyScenarios = []moneyScenario{
 			| balance = 201 draft 500 due 500 | open = 200 open 500 due 500 | intent = 201 500`},
 	{"invoice without a booking", "", `own 1000 = 201 draft 1000 due 1000 | open = 200 open 1000 due 1000
 			| cash 600 = 200 partially_paid 1000 due 400 | note 700 manual = 201 700 refund 300
-			| note rest manual = 201 300 refund 300`},
+			| reverse = 200 open 1000 due 600 | note rest manual = 201 300 refund 0`},
 	{"card, then a lower price", "", `package 1000 = 201 1000 | card 1000 = 201 1000 | price 500 = 200 | reprice = 200 500
 			| intent = 422 booking_already_paid booking_id | refund 500 = 201 500`},
 	{"card, then a higher price", "", `package 1000 = 201 1000 | card 1000 = 201 1000 | price 1500 = 200 | reprice = 200 1500 | intent = 201 500`},

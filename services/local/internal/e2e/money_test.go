@@ -157,7 +157,7 @@ func (c *moneyCase) violation(books moneyBooks) string {
 
 // ofInvoice checks an invoice: what is due, and that its credit notes and each row of their taxes stay within it.
 func (b moneyBooks) ofInvoice(v moneyInvoice) string {
-	paid, credited, returned, taxes := int64(0), int64(0), int64(0), map[string]int64{}
+	paid, credited, returned, taxes, negative := int64(0), int64(0), int64(0), map[string]int64{}, map[string]bool{}
 	for _, p := range v.Payments {
 		if p.ReversedAt == nil {
 			paid += p.Amount.Amount
@@ -165,6 +165,7 @@ func (b moneyBooks) ofInvoice(v moneyInvoice) string {
 	}
 	for _, row := range v.Taxes {
 		taxes[row.Name+row.Rate] += row.Tax.Amount
+		negative[row.Name+row.Rate] = row.Tax.Amount < 0 // of a balance that deducts a tax that the booking does not have
 	}
 	for _, n := range b.notes {
 		if n.Invoice != v.ID {
@@ -180,8 +181,8 @@ func (b moneyBooks) ofInvoice(v moneyInvoice) string {
 		due = 0
 	}
 	wrong := paid != v.Paid.Amount || credited != v.Credited.Amount || credited > v.Total.Amount || due != v.Due.Amount
-	for _, left := range taxes {
-		wrong = wrong || left < 0 || left != 0 && credited == v.Total.Amount
+	for tax, left := range taxes {
+		wrong = wrong || left < 0 && !negative[tax] || left != 0 && credited > 0 && credited == v.Total.Amount
 	}
 	if wrong {
 		return fmt.Sprintf("%+v has %d paid, %d credited, %d of it returned, and of its taxes is left %v", v, paid, credited, returned, taxes)
