@@ -12,9 +12,8 @@ import (
 var ErrWeights = errors.New("no weights to allocate by")
 
 // Allocate splits the amount in proportion to the weights by the largest remainder, so that the parts add up to it: each part is
-// rounded down, and what is left goes to the parts that lost most, one unit each. Of equal ones, the earlier comes first. The unit is
-// the currency's Step, or 1 if the amount is no multiple of it. A part is 0 if its weight is. If the amount is at most the sum of the
-// weights, and all of them are multiples of the unit, no part exceeds its weight. An amount of 0 needs no weights. Allocate returns
+// rounded down, and what is left goes to the parts that lost most, one minor unit each. Of equal ones, the earlier comes first. A part
+// is 0 if its weight is. If the amount is at most the sum of the weights, no part exceeds its weight. An amount of 0 needs no weights. Allocate returns
 // ErrWeights for a weight below 0, or if every weight is 0 and the amount is not, and ErrOverflow if the weights exceed 64 bits together.
 func (a Amount) Allocate(weights []int64) ([]Amount, error) {
 	parts, err := a.allocate(weights)
@@ -46,20 +45,20 @@ func (a Amount) allocate(weights []int64) ([]int64, error) {
 	if sum == 0 {
 		return nil, ErrWeights
 	}
-	units, unit := a.units()
+	units, sign := a.size()
 	rests := make([]uint64, len(weights))
 	for i, w := range weights {
 		high, low := bits.Mul64(uint64(units), uint64(w)) //nolint:gosec // not negative
 		part, rest := bits.Div64(high, low, sum)          // high < sum, because no weight exceeds the sum
 		parts[i], rests[i] = int64(part), rest            //nolint:gosec // at most units
 	}
-	fill(parts, units, unit, func(i, j int) int { return cmp.Compare(rests[i], rests[j]) })
+	fill(parts, units, sign, func(i, j int) int { return cmp.Compare(rests[i], rests[j]) })
 	return parts, nil
 }
 
 // allocateBig is allocate with weights of any size, none of them negative and not all of them 0.
 func (a Amount) allocateBig(weights []big.Int) []int64 {
-	units, unit := a.units()
+	units, sign := a.size()
 	parts, rests := make([]int64, len(weights)), make([]big.Int, len(weights))
 	sum, all, part := new(big.Int), big.NewInt(units), new(big.Int)
 	for i := range weights {
@@ -69,24 +68,20 @@ func (a Amount) allocateBig(weights []big.Int) []int64 {
 		part.QuoRem(rests[i].Mul(all, &weights[i]), sum, &rests[i])
 		parts[i] = part.Int64()
 	}
-	fill(parts, units, unit, func(i, j int) int { return rests[i].Cmp(&rests[j]) })
+	fill(parts, units, sign, func(i, j int) int { return rests[i].Cmp(&rests[j]) })
 	return parts
 }
 
-// units returns the amount as a number of units, not negative, and the size of a unit, which has the sign of the amount.
-func (a Amount) units() (n, unit int64) {
-	unit = Step(a.Currency)
-	if a.Minor%unit != 0 {
-		unit = 1
-	}
+// size returns the amount without its sign, and 1 with its sign.
+func (a Amount) size() (units, sign int64) {
 	if a.Minor < 0 {
-		unit = -unit
+		return -a.Minor, -1
 	}
-	return a.Minor / unit, unit
+	return a.Minor, 1
 }
 
-// fill adds what the parts lack of all units to those with the largest rests, and converts the parts from units to amounts.
-func fill(parts []int64, units, unit int64, compare func(i, j int) int) {
+// fill adds what the parts lack of all units to those with the largest rests, and multiplies the parts by the sign.
+func fill(parts []int64, units, sign int64, compare func(i, j int) int) {
 	order := make([]int, len(parts))
 	for i, part := range parts {
 		order[i] = i
@@ -97,6 +92,6 @@ func fill(parts []int64, units, unit int64, compare func(i, j int) int) {
 		parts[i]++
 	}
 	for i := range parts {
-		parts[i] *= unit
+		parts[i] *= sign
 	}
 }

@@ -41,8 +41,9 @@ func Decimals(code string) (int, error) {
 	return int(d), nil
 }
 
-// Step returns the smallest difference between computed amounts of the currency, in minor units. It is 10 if ISO 4217 defines three
-// decimals, because card payments have no thousandths, and 1 otherwise. Amounts that a person enters may be finer.
+// Step returns the smallest difference between prices of the currency, in minor units. It is 10 if ISO 4217 defines three decimals,
+// because card payments have no thousandths, and 1 otherwise. Amounts that a person enters, and lines and taxes of documents, may be
+// finer.
 func Step(code string) int64 {
 	if d, _ := Decimals(code); d == 3 {
 		return 10
@@ -110,9 +111,15 @@ func (f Factor) And(g Factor) Factor {
 func (a Amount) Rounded() (Amount, error) { return a.MulBps() }
 
 // Times multiplies by the factor and rounds once to a multiple of the currency's Step, half away from zero.
-func (a Amount) Times(f Factor) (Amount, error) {
+func (a Amount) Times(f Factor) (Amount, error) { return a.times(f, Step(a.Currency)) }
+
+// Share multiplies by a factor in basis points, and rounds once to a minor unit, half away from zero. Lines of documents are computed so.
+func (a Amount) Share(bps int64) (Amount, error) { return a.times(Product(bps), 1) }
+
+// times multiplies by the factor and rounds once to a multiple of step, half away from zero.
+func (a Amount) times(f Factor, step int64) (Amount, error) {
 	product := new(big.Int).Mul(big.NewInt(a.Minor), f.num)
-	product = nearest(product, f.den, Step(a.Currency))
+	product = nearest(product, f.den, step)
 	if !product.IsInt64() {
 		return Amount{}, ErrOverflow
 	}

@@ -115,7 +115,7 @@ func (t Taxation) Total() int64 {
 }
 
 // Taxes computes the taxes of a document as EN 16931 does. The amount of each row is the exact tax on all of its lines, rounded once,
-// half away from zero, to a multiple of the currency's Step. It therefore depends neither on the order of the lines nor on how they
+// half away from zero, to a minor unit. It therefore depends neither on the order of the lines nor on how they
 // are split. Each row is allocated to its lines by the largest remainder. Taxes do not compound. If the amounts of the lines are net, a
 // tax is its rate of the amount. If they include the taxes, it is its rate of the amount, divided by 100% plus all rates of the line,
 // and the net amount of a line is what its taxes leave. Taxes returns ErrOverflow if an amount is negative or a sum exceeds 64 bits.
@@ -188,7 +188,7 @@ func (t taxed) tax(lines []TaxLine, inclusive bool, currency string) (amount int
 	if !same {
 		return t.mixedTax(amounts, bases, currency)
 	}
-	total, err := Amount{Minor: sum, Currency: currency}.Times(Factor{num: big.NewInt(int64(t.Rate)), den: big.NewInt(bases[0])})
+	total, err := Amount{Minor: sum, Currency: currency}.times(Factor{num: big.NewInt(int64(t.Rate)), den: big.NewInt(bases[0])}, 1)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -212,7 +212,7 @@ func (t taxed) mixedTax(amounts, bases []int64, currency string) (amount int64, 
 	if exact.Sign() == 0 {
 		return 0, make([]int64, len(bases)), nil
 	}
-	rounded := nearest(exact.Mul(exact, big.NewInt(int64(t.Rate))), den, Step(currency))
+	rounded := nearest(exact.Mul(exact, big.NewInt(int64(t.Rate))), den, 1)
 	if !rounded.IsInt64() {
 		return 0, nil, ErrOverflow
 	}

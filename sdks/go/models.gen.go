@@ -1116,6 +1116,9 @@ type CreditNote struct {
 	// TaxBreakdown Each credited tax, by name and rate, in the order of first use.
 	TaxBreakdown []TaxBreakdownRow `json:"tax_breakdown"`
 
+	// RoundingAmount Difference between the total and the sum of the lines and taxes, as on the invoice. Over all credit notes of a fully credited invoice, it adds up to that of the invoice.
+	RoundingAmount Money `json:"rounding_amount"`
+
 	// TotalAmount Credited amount including taxes.
 	TotalAmount Money `json:"total_amount"`
 
@@ -1686,7 +1689,10 @@ type Invoice struct {
 	// TaxBreakdown Each tax, by name and rate, in the order of first use. At most 300 rows.
 	TaxBreakdown []TaxBreakdownRow `json:"tax_breakdown"`
 
-	// TotalAmount Total of the invoice: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`.
+	// RoundingAmount Difference between the total and the sum of the lines and taxes. Always 0, except in currencies with three decimals, in which the total is rounded to ten smallest units because cards require it. Positive or negative (EN 16931, BT-114).
+	RoundingAmount Money `json:"rounding_amount"`
+
+	// TotalAmount Total of the invoice: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`, plus `rounding_amount`.
 	TotalAmount Money `json:"total_amount"`
 
 	// AmountPaid Sum of the payments that are not reversed.
@@ -2251,7 +2257,7 @@ type LeadUpdatedEvent struct {
 	Data LeadEventData `json:"data"`
 }
 
-// LineItem A line of a quote or an invoice with its amounts. In currencies with three decimals, amounts are multiples of ten smallest units because cards require it.
+// LineItem A line of a quote, an invoice or a credit note with its amounts. They are exact to one smallest unit of the currency.
 type LineItem struct {
 	// Description What you sell.
 	Description string `json:"description"`
@@ -2778,7 +2784,7 @@ type Price struct {
 	// Amount Amount in the currency's smallest unit, such as cents: 0 to 99,999,999,999.
 	Amount int64 `json:"amount"`
 
-	// Currency ISO 4217 code, three capital letters. It must be the operator's currency.
+	// Currency ISO 4217 code, three capital letters. It must be the operator's currency or, on a document, the currency of the document.
 	Currency string `json:"currency"`
 }
 
@@ -2856,7 +2862,10 @@ type Quote struct {
 	// TaxBreakdown Each tax, by name and rate, in the order of first use. At most 300 rows.
 	TaxBreakdown []TaxBreakdownRow `json:"tax_breakdown"`
 
-	// TotalAmount Total of the quote: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`.
+	// RoundingAmount Difference between the total and the sum of the lines and taxes. Always 0, except in currencies with three decimals, in which the total is rounded to ten smallest units because cards require it. Positive or negative (EN 16931, BT-114).
+	RoundingAmount Money `json:"rounding_amount"`
+
+	// TotalAmount Total of the quote: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`, plus `rounding_amount`.
 	TotalAmount Money `json:"total_amount"`
 
 	// DepositAmount Part of the total that is due as a deposit.

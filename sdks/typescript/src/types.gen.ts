@@ -1171,7 +1171,7 @@ export type Price = {
      */
     amount: number;
     /**
-     * ISO 4217 code, three capital letters. It must be the operator's currency.
+     * ISO 4217 code, three capital letters. It must be the operator's currency or, on a document, the currency of the document.
      */
     currency: string;
 };
@@ -2465,7 +2465,7 @@ export type TaxBreakdownRow = {
 };
 
 /**
- * A line of a quote or an invoice with its amounts. In currencies with three decimals, amounts are multiples of ten smallest units because cards require it.
+ * A line of a quote, an invoice or a credit note with its amounts. They are exact to one smallest unit of the currency.
  */
 export type LineItem = {
     /**
@@ -2775,7 +2775,11 @@ export type Quote = {
      */
     tax_breakdown: Array<TaxBreakdownRow>;
     /**
-     * Total of the quote: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`.
+     * Difference between the total and the sum of the lines and taxes. Always 0, except in currencies with three decimals, in which the total is rounded to ten smallest units because cards require it. Positive or negative (EN 16931, BT-114).
+     */
+    rounding_amount: Money;
+    /**
+     * Total of the quote: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`, plus `rounding_amount`.
      */
     total_amount: Money;
     /**
@@ -3172,7 +3176,11 @@ export type Invoice = {
      */
     tax_breakdown: Array<TaxBreakdownRow>;
     /**
-     * Total of the invoice: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`.
+     * Difference between the total and the sum of the lines and taxes. Always 0, except in currencies with three decimals, in which the total is rounded to ten smallest units because cards require it. Positive or negative (EN 16931, BT-114).
+     */
+    rounding_amount: Money;
+    /**
+     * Total of the invoice: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`, plus `rounding_amount`.
      */
     total_amount: Money;
     /**
@@ -3345,6 +3353,10 @@ export type CreditNote = {
      * Each credited tax, by name and rate, in the order of first use.
      */
     tax_breakdown: Array<TaxBreakdownRow>;
+    /**
+     * Difference between the total and the sum of the lines and taxes, as on the invoice. Over all credit notes of a fully credited invoice, it adds up to that of the invoice.
+     */
+    rounding_amount: Money;
     /**
      * Credited amount including taxes.
      */

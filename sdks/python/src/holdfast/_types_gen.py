@@ -428,7 +428,7 @@ class Price(TypedDict):
     """
     currency: str
     """
-    ISO 4217 code, three capital letters. It must be the operator's currency.
+    ISO 4217 code, three capital letters. It must be the operator's currency or, on a document, the currency of the document.
     """
 
 
@@ -1157,7 +1157,7 @@ class TaxBreakdownRow(TypedDict):
 
 class LineItem(TypedDict):
     """
-    A line of a quote or an invoice with its amounts. In currencies with three decimals, amounts are multiples of ten smallest units because cards require it.
+    A line of a quote, an invoice or a credit note with its amounts. They are exact to one smallest unit of the currency.
     """
 
     description: str
@@ -1322,9 +1322,13 @@ class Quote(TypedDict):
     """
     Each tax, by name and rate, in the order of first use. At most 300 rows.
     """
+    rounding_amount: Money
+    """
+    Difference between the total and the sum of the lines and taxes. Always 0, except in currencies with three decimals, in which the total is rounded to ten smallest units because cards require it. Positive or negative (EN 16931, BT-114).
+    """
     total_amount: Money
     """
-    Total of the quote: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`.
+    Total of the quote: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`, plus `rounding_amount`.
     """
     deposit_amount: Money
     """
@@ -1615,9 +1619,13 @@ class Invoice(TypedDict):
     """
     Each tax, by name and rate, in the order of first use. At most 300 rows.
     """
+    rounding_amount: Money
+    """
+    Difference between the total and the sum of the lines and taxes. Always 0, except in currencies with three decimals, in which the total is rounded to ten smallest units because cards require it. Positive or negative (EN 16931, BT-114).
+    """
     total_amount: Money
     """
-    Total of the invoice: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`.
+    Total of the invoice: subtotal minus discount, plus tax if `tax_behavior` is `exclusive`, plus `rounding_amount`.
     """
     amount_paid: Money
     """
@@ -1769,6 +1777,10 @@ class CreditNote(TypedDict):
     tax_breakdown: list[TaxBreakdownRow]
     """
     Each credited tax, by name and rate, in the order of first use.
+    """
+    rounding_amount: Money
+    """
+    Difference between the total and the sum of the lines and taxes, as on the invoice. Over all credit notes of a fully credited invoice, it adds up to that of the invoice.
     """
     total_amount: Money
     """

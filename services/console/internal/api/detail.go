@@ -80,7 +80,7 @@ func (s *session) section(values view.Values, o domain.Object, section domain.Se
 		if one.Kind == view.Paid && s.can("reverseInvoicePayment") {
 			one.Href = s.workspace.Path("invoices/" + o.Text("id"))
 		}
-		if one.Kind != view.Nothing || section.Name != "times" {
+		if one.Kind != view.Nothing || section.Name != "times" && name != "rounding_amount" {
 			out.Values = append(out.Values, one)
 		}
 	}

@@ -90,7 +90,7 @@ var resourceTable = []Resource{
 		Sections: []Section{
 			{"quote", []string{"status", customerOf, "event_local_date", "event_start_time", "event_end_time", "guest_count", "service_id", "unit_id", "package_id", "expires_at", "decline_reason", "notes", "terms"}},
 			{"lines", []string{"line_items"}},
-			{"money", []string{"tax_behavior", "subtotal_amount", "discount_amount", "discount_amount_total", "tax_amount", "total_amount", "deposit_amount", "tax_breakdown"}},
+			{"money", []string{"tax_behavior", "subtotal_amount", "discount_amount", "discount_amount_total", "tax_amount", "rounding_amount", "total_amount", "deposit_amount", "tax_breakdown"}},
 			{"chain", []string{"lead_id", "booking_id", "invoice_ids"}},
 			{"metadata", []string{"metadata"}},
 			{"times", []string{"created_at", "sent_at", "accepted_at", "declined_at", "cancelled_at", "id"}},
@@ -114,7 +114,7 @@ var resourceTable = []Resource{
 		Sections: []Section{
 			{"invoice", []string{"status", "kind", customerOf, "booking_id", "due_at", "overdue", "billing_address", "notes"}},
 			{"lines", []string{"line_items"}},
-			{"money", []string{"tax_behavior", "subtotal_amount", "discount_amount", "discount_amount_total", "tax_amount", "tax_breakdown", "total_amount", "amount_paid", "amount_refunded", "amount_credited", "amount_due", "disputed"}},
+			{"money", []string{"tax_behavior", "subtotal_amount", "discount_amount", "discount_amount_total", "tax_amount", "tax_breakdown", "rounding_amount", "total_amount", "amount_paid", "amount_refunded", "amount_credited", "amount_due", "disputed"}},
 			{"payments", []string{"payments"}},
 			{"chain", []string{"lead_id", "quote_id"}},
 			{"metadata", []string{"metadata"}},
@@ -141,7 +141,7 @@ var resourceTable = []Resource{
 		Sections: []Section{
 			{"credit_note", []string{"status", "invoice_id", customerOf, "booking_id", "reason"}},
 			{"lines", []string{"line_items"}},
-			{"money", []string{"tax_behavior", "subtotal_amount", "discount_amount", "tax_amount", "tax_breakdown", "total_amount", "refund", "refund_amount", "refund_id"}},
+			{"money", []string{"tax_behavior", "subtotal_amount", "discount_amount", "tax_amount", "tax_breakdown", "rounding_amount", "total_amount", "refund", "refund_amount", "refund_id"}},
 			times,
 		},
 		Except: []string{"number"},

@@ -85,7 +85,9 @@ func (v Values) Of(o domain.Object, name string) Value {
 		return out
 	}
 	if m, ok := o.Money(name); ok && strings.Contains(name, "amount") || ok && o.Object(name) != nil {
-		out.Kind, out.Text = Amount, v.Money(m)
+		if out.Kind, out.Text = Amount, v.Money(m); name == "rounding_amount" && m.Minor == 0 { // only a rounded total shows it
+			out.Kind, out.Text = Nothing, ""
+		}
 		return out
 	}
 	switch value := raw.(type) {

@@ -325,3 +325,77 @@ func TestOnlyDraftsCanBeDeleted(t *testing.T) {
 		w.do(ctx, "GET", opened, "").is(200)
 	})
 }
+
+// TestThousandths checks that lines and taxes in a currency with three decimals are exact, that only the total is rounded, and that the
+// rounding of the balance and of the credit notes adds up to that of the quote and the invoice.
+func TestThousandths(t *testing.T) {
+	t.Parallel()
+	w, usd := newWorld(t), pgtest.Ctx(t, caller.Test)
+	ctx := in(usd, func(c *caller.Caller) { c.Currency = "KWD" })
+	customer := `"customer_id":` + str(w.create(ctx, "").ID)
+	line := func(quantity, minor int) string {
+		return fmt.Sprintf(`{"description":"d","quantity":%d,"unit_amount":{"amount":%d,"currency":"KWD"},"taxes":[{"name":"VAT","rate":"8.25"}]}`, quantity, minor)
+	}
+	// sums returns tax, rounding and total of a document, after it checked that the document is stored like that.
+	sums := func(path string, a response) [3]int64 {
+		t.Helper()
+		type document struct {
+			ID       string
+			Tax      amount `json:"tax_amount"`
+			Rounding amount `json:"rounding_amount"`
+			Total    amount `json:"total_amount"`
+		}
+		d := decode[document](a)
+		if got := decode[document](w.do(ctx, "GET", path+d.ID, "").is(200)); got != d || d.Rounding.Currency != "KWD" {
+			t.Errorf("%+v is stored as %+v", d, got)
+		}
+		w.do(ctx, "GET", path+d.ID+"/pdf", "").pdf()
+		return [3]int64{d.Tax.Amount, d.Rounding.Amount, d.Total.Amount}
+	}
+	for name, c := range map[string]struct {
+		lines, fields string
+		want          [3]int64
+	}{
+		"one line":         {line(100, 125), `"tax_behavior":"exclusive"`, [3]int64{1031, -1, 13_530}},
+		"a hundred lines":  {strings.Repeat(line(1, 125)+",", 99) + line(1, 125), `"tax_behavior":"exclusive"`, [3]int64{1031, -1, 13_530}},
+		"with taxes":       {line(1, 1005), `"tax_behavior":"inclusive"`, [3]int64{77, 5, 1010}},
+		"with a discount":  {line(1, 1005), `"tax_behavior":"inclusive","discount_amount_total":{"amount":3,"currency":"KWD"}`, [3]int64{76, -2, 1000}},
+		"a multiple of 10": {line(1, 1000), `"tax_behavior":"inclusive"`, [3]int64{76, 0, 1000}},
+	} {
+		a := w.do(ctx, "POST", "/invoices", `{`+customer+`,`+c.fields+`,"line_items":[`+c.lines+`]}`).is(201)
+		if got := sums("/invoices/", a); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	v := w.do(ctx, "POST", "/invoices", `{`+customer+`,"tax_behavior":"exclusive","line_items":[`+line(1, 1005)+`]}`).is(201)
+	if got := sums("/invoices/", v); got != [3]int64{83, 2, 1090} {
+		t.Errorf("the invoice is %v", got)
+	}
+	w.act(ctx, v.invoice(), "open").is(200)
+	for _, c := range []struct {
+		body string
+		want [3]int64
+	}{
+		{`{"line_items":[` + line(1, 300) + `]}`, [3]int64{25, 5, 330}},
+		{`{"amount":{"amount":100,"currency":"KWD"}}`, [3]int64{8, 0, 100}},
+		{`{}`, [3]int64{50, -3, 660}},
+	} {
+		if got := sums("/credit-notes/", w.credit(ctx, v.invoice(), c.body).is(201)); got != c.want {
+			t.Errorf("the credit note %s is %v", c.body, got)
+		}
+	}
+	w.credit(ctx, v.invoice(), `{}`).is(422, "invalid_status_transition", "status")
+	q := w.do(ctx, "POST", "/quotes", `{`+customer+`,"event_date":"2031-05-01","tax_behavior":"exclusive","line_items":[`+line(1, 1005)+`],"deposit_amount":{"amount":500,"currency":"KWD"}}`).is(201)
+	if got := sums("/quotes/", q); got != [3]int64{83, 2, 1090} {
+		t.Errorf("the quote is %v", got)
+	}
+	w.onQuote(ctx, q.quote().ID, "send").is(200)
+	accepted := w.onQuote(ctx, q.quote().ID, "accept").is(200).quote()
+	balance := w.do(ctx, "POST", "/invoices", `{`+customer+`,"kind":"balance","booking_id":`+str(deref(accepted.BookingID))+`}`).is(201)
+	if got := sums("/invoices/", balance); got != [3]int64{45, 2, 590} {
+		t.Errorf("the balance is %v", got)
+	}
+	if got := sums("/invoices/", w.act(ctx, balance.invoice(), "open").is(200)); got != [3]int64{45, 2, 590} {
+		t.Errorf("the opened balance is %v", got)
+	}
+}

@@ -102,6 +102,7 @@ func (v *Invoice) writeBalance(b Balance, booking Booking, taxes []money.Tax, wo
 	if err != nil {
 		return err
 	}
+	total := totals.Total.Minor
 	for _, earlier := range b.Deducted {
 		charged, err := earlier.left()
 		if err != nil {
@@ -113,8 +114,9 @@ func (v *Invoice) writeBalance(b Balance, booking Booking, taxes []money.Tax, wo
 		line := earlier.deduction(charged, totals.Behavior)
 		line.Description = wording.DeductionLine(*earlier.Number, civil.DateOf(earlier.OpenedAt.In(zone)))
 		lines, parts = append(lines, line), parts.plus(-1, charged)
+		total -= earlier.Uncredited().Minor
 	}
-	v.Lines, v.Totals, v.Parts = lines, Sum(lines, totals.PriceTerms, parts.Rows()), parts
+	v.Lines, v.Totals, v.Parts = lines, Sum(lines, totals.PriceTerms, parts.Rows()).Come(total), parts
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,19 +33,25 @@ func (v Invoice) creditLines(n *CreditNote, in CreditNoteInput) (Parts, error) {
 	case rest.IsZero():
 		return nil, apperr.Field("amount", "Nothing is left to credit.")
 	case in.Lines.Given():
-		return n.creditInput(*in.Lines.Pointer(), v.Behavior, left, rest)
+		return v.creditInput(n, *in.Lines.Pointer(), left)
 	case in.Amount != nil && in.Amount.Minor > rest.Minor:
 		return nil, errCredit(rest)
 	case in.Amount != nil && in.Amount.Minor < rest.Minor:
-		if left, err = left.split(*in.Amount); err != nil {
+		rest = *in.Amount
+		gross := money.Amount{Minor: max(0, min(rest.Minor, left.Gross())), Currency: rest.Currency} // less if the rest is a rounding
+		if left, err = left.split(gross); err != nil {
 			return nil, err
 		}
 	case v.Credited == 0:
 		n.Lines, n.Totals = v.Lines, v.Totals
 		return left, nil
 	}
-	left = slices.DeleteFunc(left, func(p Part) bool { return p.Gross() == 0 && p.Net == 0 })
-	n.Lines, n.Totals = left.inclusiveLines(func(Part) string { return in.Wording.CreditLine(*v.Number) }, rest.Currency)
+	shown := slices.DeleteFunc(slices.Clone(left), func(p Part) bool { return p.Gross() == 0 && p.Net == 0 })
+	if len(shown) == 0 {
+		shown = Parts{{}} // only a rounding is left
+	}
+	n.Lines, n.Totals = shown.inclusiveLines(func(Part) string { return in.Wording.CreditLine(*v.Number) }, rest.Currency)
+	n.Totals = n.Come(rest.Minor)
 	return left, nil
 }
 
@@ -55,7 +62,8 @@ func errCredit(rest money.Amount) error {
 
 // creditInput sets lines that a client sends. Their taxes must be those of the invoice, and what they credit of each set of taxes must be
 // at most what is left of it.
-func (n *CreditNote) creditInput(in []LineInput, behavior TaxBehavior, left Parts, rest money.Amount) (Parts, error) {
+func (v Invoice) creditInput(n *CreditNote, in []LineInput, left Parts) (Parts, error) {
+	behavior, rest := v.Behavior, v.Uncredited()
 	var defaults []money.Tax
 	for i, l := range in {
 		switch {
@@ -91,16 +99,37 @@ func (n *CreditNote) creditInput(in []LineInput, behavior TaxBehavior, left Part
 			return nil, err
 		}
 	}
-	n.Lines, n.Totals = lines, Sum(lines, totals.PriceTerms, parts.Rows())
+	after, err := v.uncreditedAfter(left.plus(-1, parts))
+	if err != nil {
+		return nil, err
+	}
+	n.Lines, n.Totals = lines, Sum(lines, totals.PriceTerms, parts.Rows()).Come(rest.Minor-min(after, rest.Minor))
 	switch {
 	case n.Total.Minor > rest.Minor:
 		return nil, apperr.Field("line_items", "The total must be at most %s, the part of the invoice that is not credited yet.", rest)
 	case n.Total.Minor <= 0:
-		return nil, apperr.Field("line_items", "The total must be at least 1.")
+		return nil, apperr.Field("line_items", "The total must be at least %s.", money.Amount{Minor: money.Step(rest.Currency), Currency: rest.Currency})
 	case n.Total == rest && !left.plus(-1, parts).empty():
 		return nil, apperr.Field("line_items", "The total is what is left, but the taxes are not. Omit line_items to credit what is left.")
 	}
 	return parts, nil
+}
+
+// uncreditedAfter returns the part of the total that is not credited if these parts of the invoice are left. It is rounded like the total,
+// so that credit notes add up to it in any order. It is negative if they credit more than the total.
+func (v Invoice) uncreditedAfter(left Parts) (int64, error) {
+	if left.empty() {
+		return 0, nil
+	}
+	after, failed := money.Amount{Minor: left.Gross(), Currency: v.Total.Currency}.Rounded()
+	others, err := v.roundingOfOthers()
+	return after.Minor + others, errors.Join(failed, err)
+}
+
+// roundingOfOthers returns the part of the total that is the rounding of the invoices that a balance deducts.
+func (v Invoice) roundingOfOthers() (int64, error) {
+	own, err := money.Amount{Minor: v.Total.Minor - v.Rounding.Minor, Currency: v.Total.Currency}.Rounded()
+	return v.Total.Minor - own.Minor, err
 }
 
 // credit returns what a credit note with the lines of part credits of what is left. The lines must have at most what is left of the

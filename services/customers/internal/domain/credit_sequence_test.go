@@ -130,7 +130,7 @@ func (s creditStep) input(v Invoice, left Parts) (in CreditNoteInput, exact bool
 			slices.Reverse(taxes)
 		}
 		lines[i] = LineInput{Description: "l", Quantity: int64(l.quantity), Taxes: &taxes, UnitAmount: money.Amount{
-			Minor: max(0, amount/unit*l.part/1000/int64(l.quantity)+l.more) * unit, Currency: code,
+			Minor: max(0, amount*l.part/1000/int64(l.quantity)+l.more), Currency: code,
 		}}
 		if l.discount > 0 {
 			lines[i].DiscountBps = &l.discount
@@ -148,7 +148,11 @@ func wrongNote(v, next Invoice, n CreditNote) string {
 	if err := errors.Join(err, err2); err != nil {
 		return err.Error()
 	}
-	parts, lines := before.plus(-1, after), int64(0)
+	parts, lines := before.plus(-1, after), n.Rounding.Minor
+	left, err := v.uncreditedAfter(after)
+	rest, rounded := next.Uncredited().Minor, money.Step(v.Total.Currency) > 1
+	others, err3 := v.roundingOfOthers()
+	many := others != 0
 	for _, l := range n.Lines {
 		lines += l.Amounts.Net()
 		if v.Behavior == TaxExclusive && n.Behavior == TaxExclusive {
@@ -166,17 +170,17 @@ func wrongNote(v, next Invoice, n CreditNote) string {
 	switch {
 	case n.Total.Minor <= 0 || next.Credited != v.Credited+n.Total.Minor || next.Credited > v.Total.Minor:
 		return fmt.Sprintf("%v is credited after %d of %v; the invoice has %d", n.Total, v.Credited, v.Total, next.Credited)
-	case parts.Gross() != n.Total.Minor || lines != n.Total.Minor || n.Subtotal.Minor-n.Discount.Minor+n.Tax.Minor != n.Total.Minor && n.Behavior == TaxExclusive:
-		return fmt.Sprintf("the total is %d, the lines add up to %d, and the sets of taxes to %d", n.Total.Minor, lines, parts.Gross())
-	case after.Gross() != next.Uncredited().Minor || after.empty() != next.Uncredited().IsZero():
-		return fmt.Sprintf("%v is left, of the sets of taxes %+v", next.Uncredited(), after)
+	case parts.Gross()+n.Rounding.Minor != n.Total.Minor || lines != n.Total.Minor || n.Rounding.Minor != 0 && !rounded || n.Total.Minor%money.Step(n.Total.Currency) != 0:
+		return fmt.Sprintf("the total is %d with a rounding of %d, the lines add up to %d, and the sets of taxes to %d", n.Total.Minor, n.Rounding.Minor, lines, parts.Gross())
+	case err != nil || err3 != nil || rest > left && !(many && after.empty()) || rest < left && !many || rest == 0 && !after.empty():
+		return fmt.Sprintf("%d is left, %d of the sets of taxes %+v, %v", rest, left, after, err)
 	}
 	return ""
 }
 
 // wrong runs the sequence, then credits the rest. It returns what does not add up, or "".
 func (s creditSequence) wrong() string {
-	v, at := s.invoice, Place{Currency: s.invoice.Total.Currency, Zone: time.UTC, Now: time.Now()}
+	v, at, rounding := s.invoice, Place{Currency: s.invoice.Total.Currency, Zone: time.UTC, Now: time.Now()}, s.invoice.Rounding.Minor
 	for i := range len(s.steps) + 1 {
 		left, err := v.left()
 		if err != nil {
@@ -200,9 +204,10 @@ func (s creditSequence) wrong() string {
 			return fmt.Sprintf("note %d: %s", i+1, wrong)
 		}
 		v = next
+		rounding -= n.Rounding.Minor
 	}
-	if !v.Uncredited().IsZero() || v.Status != InvoiceCredited {
-		return fmt.Sprintf("%v is left, the invoice is %s", v.Uncredited(), v.Status)
+	if !v.Uncredited().IsZero() || v.Status != InvoiceCredited || rounding != 0 {
+		return fmt.Sprintf("%v is left, with a rounding of %d; the invoice is %s", v.Uncredited(), rounding, v.Status)
 	}
 	return ""
 }

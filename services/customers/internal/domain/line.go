@@ -117,7 +117,6 @@ func (l *Line) discount(field string, in LineInput, currency string) error {
 	if err := sameCurrency(field+"discount_amount.currency", *in.Discount, currency); err != nil {
 		return err
 	}
-	rounded, err := in.Discount.Rounded()
-	l.FixedDiscount = &rounded.Minor
-	return err
+	l.FixedDiscount = &in.Discount.Minor
+	return nil
 }

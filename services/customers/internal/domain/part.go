@@ -28,7 +28,7 @@ func (p Part) Gross() int64 { return p.Net + p.Tax() }
 // Parts is a document by sets of taxes, in the order of first use.
 type Parts []Part
 
-// Gross returns the sum of the parts, which is the total of the document.
+// Gross returns the sum of the parts, which is the total of the document without its rounding.
 func (ps Parts) Gross() (sum int64) {
 	for _, p := range ps {
 		sum += p.Gross()

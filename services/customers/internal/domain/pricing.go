@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -28,11 +29,11 @@ type PriceTerms struct {
 }
 
 // Totals contains the terms of a document and the sums over its lines. Total is Subtotal minus Discount, plus Tax unless prices include
-// it.
+// it, plus Rounding. Rounding can be negative.
 type Totals struct {
 	PriceTerms
 
-	Subtotal, Discount, Tax, Total money.Amount
+	Subtotal, Discount, Tax, Rounding, Total money.Amount
 
 	Breakdown []money.TaxRow // Tax by name and rate, in the order of first use
 }
@@ -42,9 +43,9 @@ func NoTerms(currency string) PriceTerms {
 	return PriceTerms{Behavior: TaxExclusive, DiscountTotal: money.Amount{Currency: currency}}
 }
 
-// Price returns the lines with their amounts, and the totals of their document. Amounts and discounts are rounded once per line, and
-// taxes once per document, name and rate, so that a card can pay the total. An amount or a discount that is too large is a 422 on its
-// field.
+// Price returns the lines with their amounts, and the totals of their document. Discounts are rounded once per line, and taxes once per
+// document, name and rate, to the smallest unit. The total is rounded once, so that a card can pay it. An amount or a discount that is
+// too large is a 422 on its field.
 func Price(lines []Line, terms PriceTerms) ([]Line, Totals, error) {
 	currency := terms.DiscountTotal.Currency
 	lines = slices.Clone(lines)
@@ -68,16 +69,28 @@ func Price(lines []Line, terms PriceTerms) ([]Line, Totals, error) {
 		lines[i].Amounts.Tax = share
 	}
 	totals := Sum(lines, terms, taxes.Rows)
+	payable, err := totals.Total.Rounded()
+	if err != nil {
+		return nil, Totals{}, err
+	}
+	totals = totals.Come(payable.Minor)
 	if totals.Subtotal.Minor > maxTotal || totals.Total.Minor > maxTotal {
 		return nil, Totals{}, apperr.Field("line_items", "The total must be at most 99,999,999,999.")
 	}
 	return lines, totals, nil
 }
 
-// Sum adds up the amounts of lines that are priced already.
+// Come returns the totals that come to a total. What the lines and taxes lack of it is Rounding.
+func (t Totals) Come(total int64) Totals {
+	t.Rounding.Minor += total - t.Total.Minor
+	t.Total.Minor = total
+	return t
+}
+
+// Sum adds up the amounts of lines that are priced already, without rounding.
 func Sum(lines []Line, terms PriceTerms, breakdown []money.TaxRow) Totals {
 	zero := money.Amount{Currency: terms.DiscountTotal.Currency}
-	t := Totals{PriceTerms: terms, Subtotal: zero, Discount: zero, Tax: zero, Total: zero, Breakdown: breakdown}
+	t := Totals{PriceTerms: terms, Subtotal: zero, Discount: zero, Tax: zero, Rounding: zero, Total: zero, Breakdown: breakdown}
 	for _, l := range lines {
 		t.Subtotal.Minor += l.Amounts.Amount
 		t.Discount.Minor += l.Amounts.Discount
@@ -95,11 +108,8 @@ func (l *Line) price(field, currency string) error {
 	if l.UnitAmount > 0 && l.Quantity > maxTotal/l.UnitAmount {
 		return apperr.Field(field+"unit_amount", "Multiplied by quantity, must be at most 99,999,999,999.")
 	}
-	amount, err := money.Amount{Minor: l.Quantity * l.UnitAmount, Currency: currency}.Rounded()
-	if err != nil {
-		return err
-	}
-	discount, err := amount.MulBps(l.DiscountBps)
+	amount := money.Amount{Minor: l.Quantity * l.UnitAmount, Currency: currency}
+	discount, err := amount.Share(l.DiscountBps)
 	if err != nil {
 		return err
 	}
@@ -139,15 +149,14 @@ func PriceByLine(lines []Line, currency string) ([]Line, []money.TaxRow, error) 
 	var rows []money.TaxRow
 	for i := range lines {
 		l := &lines[i]
-		if err := l.price(fmt.Sprintf("line_items.%d.", i), currency); err != nil {
-			return nil, nil, err
-		}
 		bps, _ := l.TaxRateBps()
-		tax, err := money.Amount{Minor: l.Amounts.Net(), Currency: currency}.MulBps(bps)
-		if err != nil {
+		amount, failed := money.Amount{Minor: l.Quantity * l.UnitAmount, Currency: currency}.Rounded()
+		discount, failed2 := amount.MulBps(l.DiscountBps)
+		tax, err := money.Amount{Minor: amount.Minor - discount.Minor, Currency: currency}.MulBps(bps)
+		if err := errors.Join(failed, failed2, err); err != nil {
 			return nil, nil, err
 		}
-		l.Amounts.Tax = tax.Minor
+		l.Amounts = LineAmounts{Amount: amount.Minor, Discount: discount.Minor, Tax: tax.Minor}
 		for _, tax := range l.Taxes {
 			n := slices.IndexFunc(rows, func(r money.TaxRow) bool { return r.Tax == tax })
 			if n < 0 {
@@ -202,11 +211,7 @@ func (in PriceInput) price(lines []Line, terms PriceTerms, currency string, defa
 	} else {
 		discount = sameCurrency("discount_amount_total", terms.DiscountTotal, currency)
 	}
-	err := apperr.Join(failed, discount)
-	if err != nil {
-		return nil, Totals{}, err
-	}
-	if terms.DiscountTotal, err = terms.DiscountTotal.Rounded(); err != nil {
+	if err := apperr.Join(failed, discount); err != nil {
 		return nil, Totals{}, err
 	}
 	return Price(lines, terms)

@@ -25,6 +25,7 @@ type storedLine struct {
 type storedPricing struct {
 	Behavior      domain.TaxBehavior `json:"behavior"`
 	DiscountTotal int64              `json:"discount_total,omitempty"`
+	Rounding      int64              `json:"rounding,omitempty"`
 	Taxes         []money.Tax        `json:"taxes,omitempty"`
 	Lines         []storedAmounts    `json:"lines"`
 	Rows          []storedRow        `json:"rows,omitempty"`
@@ -48,7 +49,7 @@ type storedRow struct {
 
 // encodePrice returns the columns with the lines and the pricing of a document.
 func encodePrice(lines []domain.Line, t domain.Totals) (linesJSON, pricingJSON []byte, err error) {
-	p := storedPricing{Behavior: t.Behavior, DiscountTotal: t.DiscountTotal.Minor, Lines: make([]storedAmounts, len(lines))}
+	p := storedPricing{Behavior: t.Behavior, DiscountTotal: t.DiscountTotal.Minor, Rounding: t.Rounding.Minor, Lines: make([]storedAmounts, len(lines))}
 	index := func(tax money.Tax) int {
 		i := slices.Index(p.Taxes, tax)
 		if i < 0 {
@@ -87,9 +88,11 @@ func decodePrice(linesJSON, pricingJSON []byte, t *domain.Totals) ([]domain.Line
 		return nil, fmt.Errorf("decode lines: %w", err)
 	}
 	currency := t.Total.Currency
+	t.Rounding.Currency = currency
 	if lines, rows, ok := p.apply(stored); ok {
 		terms := domain.PriceTerms{Behavior: p.Behavior, DiscountTotal: money.Amount{Minor: p.DiscountTotal, Currency: currency}}
-		if sums := domain.Sum(lines, terms, rows); sums.Subtotal == t.Subtotal && sums.Discount == t.Discount && sums.Tax == t.Tax && sums.Total == t.Total {
+		sums := domain.Sum(lines, terms, rows)
+		if sums = sums.Come(sums.Total.Minor + p.Rounding); sums.Subtotal == t.Subtotal && sums.Discount == t.Discount && sums.Tax == t.Tax && sums.Total == t.Total {
 			*t = sums
 			return lines, nil
 		}

@@ -27,6 +27,7 @@ func CreditNote(n domain.CreditNote, mode api.Mode) api.CreditNote {
 		SubtotalAmount: amount(n.Subtotal),
 		DiscountAmount: amount(n.Discount),
 		TaxAmount:      amount(n.Tax),
+		RoundingAmount: amount(n.Rounding),
 		TotalAmount:    amount(n.Total),
 		Refund:         api.CreditNoteRefund(n.Way),
 		RefundAmount:   amount(n.Refund),

@@ -31,6 +31,7 @@ func Invoice(v domain.Invoice, mode api.Mode) api.Invoice {
 		DiscountAmountTotal: amount(v.DiscountTotal),
 		TaxAmount:           amount(v.Tax),
 		TaxBreakdown:        breakdown(v.Totals),
+		RoundingAmount:      amount(v.Rounding),
 		TotalAmount:         amount(v.Total),
 		AmountPaid:          amount(v.Paid),
 		AmountRefunded:      amount(v.RefundedAmount()),

@@ -427,6 +427,9 @@ func (p printer) totals() {
 	if t.Behavior != domain.TaxInclusive {
 		rows, taxes = append(rows, taxes...), nil
 	}
+	if !t.Rounding.IsZero() {
+		rows = append(rows, Fact{p.text("rounding"), l.Amount(t.Rounding)})
+	}
 	total := len(rows)
 	rows = append(rows, Fact{p.text("total"), l.Amount(t.Total)})
 	rows = append(rows, taxes...)

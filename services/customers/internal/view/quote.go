@@ -37,6 +37,7 @@ func Quote(q domain.Quote, mode api.Mode) api.Quote {
 		DiscountAmountTotal: amount(q.DiscountTotal),
 		TaxAmount:           amount(q.Tax),
 		TaxBreakdown:        breakdown(q.Totals),
+		RoundingAmount:      amount(q.Rounding),
 		TotalAmount:         amount(q.Total),
 		DepositAmount:       amount(q.Deposit),
 		ExpiresAt:           timeOrNull(q.ExpiresAt),

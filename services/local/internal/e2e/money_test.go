@@ -269,9 +269,9 @@ func (k moneyKind) merchant(t *testing.T) merchant {
 	return m
 }
 
-// moneyWords contains the steps of random sequences, each as often as its relative frequency. I is an invoice, N a number of
+// randomMoneySteps contains the steps of random sequences, each as often as its relative frequency. I is an invoice, N a number of
 // another object, A an amount, L one to three lines of an invoice, and R a refund of a credit note.
-var moneyWords = []string{
+var randomMoneySteps = []string{
 	"card A", "card A", "card", "pay@I", "pay@I A", "intent A", "confirm@N visa", "confirm@N chargeDeclined", "card A refundFail", "card A pendingRefund",
 	"finish@N succeeded", "finish@N failed", "cash@I A", "cash@I A", "cash@I A", "reverse@I", "refund A", "refund A", "refund", "refund-card@N A",
 	"note@I A R", "note@I A R", "note@I rest R", "lines@I R L", "draft L", "draft L", "open", "open@I", "open@I", "balance", "balance", "own L",
@@ -293,7 +293,7 @@ func randomSteps(r *rand.Rand, n int) (steps []string) {
 		fmt.Sprintf("package-quote %d %d", price, price/4), "unpriced",
 	}[r.IntN(5)]}
 	for len(steps) < n {
-		word, args, _ := strings.Cut(moneyWords[r.IntN(len(moneyWords))], " ")
+		word, args, _ := strings.Cut(randomMoneySteps[r.IntN(len(randomMoneySteps))], " ")
 		word = strings.NewReplacer("I", fmt.Sprint(r.IntN(3)), "N", fmt.Sprint(r.IntN(3))).Replace(word)
 		fields := strings.Fields(args)
 		for i, field := range fields {
@@ -317,21 +317,21 @@ func randomSteps(r *rand.Rand, n int) (steps []string) {
 	return steps
 }
 
-// together executes steps at the same time. It returns the number of those that were not skipped, and an answer that is always wrong.
-func (c *moneyCase) together(t *testing.T, steps []string) (executed int, wrong string) {
+// runAll executes steps at the same time. It returns the number of those that were not skipped, and an answer that is always wrong.
+func (c *moneyCase) runAll(t *testing.T, steps []string) (executed int, wrong string) {
 	t.Helper()
-	answers := make([]string, len(steps))
+	results := make([]string, len(steps))
 	var all sync.WaitGroup
 	for n, step := range steps {
-		all.Go(func() { answers[n] = c.run(t, step) })
+		all.Go(func() { results[n] = c.run(t, step) })
 	}
 	all.Wait()
-	for n, answer := range answers {
-		if answer != "" {
+	for n, result := range results {
+		if result != "" {
 			executed++
 		}
-		if strings.HasPrefix(answer, "500") {
-			wrong = steps[n] + " = " + answer
+		if strings.HasPrefix(result, "500") {
+			wrong = steps[n] + " = " + result
 		}
 	}
 	return executed, wrong
@@ -363,7 +363,7 @@ func (m merchant) replayMoney(t *testing.T, clients int, steps []string) string 
 	t.Helper()
 	since, c := time.Now(), m.moneyCase(t)
 	for part := range slices.Chunk(steps, clients) {
-		if _, wrong := c.together(t, part); wrong != "" {
+		if _, wrong := c.runAll(t, part); wrong != "" {
 			return wrong
 		}
 		if wrong := m.settled(t, since, []*moneyCase{c}, 10*time.Second)[c]; wrong != "" {
@@ -446,7 +446,7 @@ func (m merchant) batch(t *testing.T, kind moneyKind, cases, length int) (execut
 				if n == length {
 					wrong = c.rest(t, books)
 				} else {
-					count, wrong = c.together(t, steps[c][n*clients[c]:(n+1)*clients[c]])
+					count, wrong = c.runAll(t, steps[c][n*clients[c]:(n+1)*clients[c]])
 				}
 				mu.Lock()
 				defer mu.Unlock()
