@@ -90,12 +90,29 @@ type TaxLine struct {
 	Taxes []Tax
 }
 
+// TaxBehavior says whether prices include taxes.
+type TaxBehavior string
+
+// The behaviors of prices.
+const (
+	TaxExclusive TaxBehavior = "exclusive"
+	TaxInclusive TaxBehavior = "inclusive"
+)
+
+// Gross returns what a price comes to with its tax, in minor units: the price itself if it includes the tax.
+func (b TaxBehavior) Gross(price Amount, tax int64) Amount {
+	if b != TaxInclusive {
+		price.Minor += tax
+	}
+	return price
+}
+
 // TaxRow is the tax of one name and rate in a document, in minor units.
 type TaxRow struct {
 	Tax
 
-	Taxable int64 // the net amounts of the lines with this tax
-	Amount  int64
+	Taxable int64 `json:"taxable"` // the net amounts of the lines with this tax
+	Amount  int64 `json:"amount"`
 }
 
 // Taxation contains the taxes of a document. The amounts of Rows and the taxes of Lines have the same sum.
@@ -106,9 +123,11 @@ type Taxation struct {
 }
 
 // Total returns the sum of the rows.
-func (t Taxation) Total() int64 {
-	var sum int64
-	for _, r := range t.Rows {
+func (t Taxation) Total() int64 { return SumRows(t.Rows) }
+
+// SumRows returns the sum of the taxes of rows, in minor units.
+func SumRows(rows []TaxRow) (sum int64) {
+	for _, r := range rows {
 		sum += r.Amount
 	}
 	return sum

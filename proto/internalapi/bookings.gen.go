@@ -39,7 +39,7 @@ type BookingDay struct {
 	// Bookings Number of bookings with this event_local_date that are pending, confirmed, completed or no_show.
 	Bookings int `json:"bookings"`
 
-	// Revenue Sum of total_amount of the confirmed and completed bookings, in the smallest unit of the currency.
+	// Revenue Sum of gross_amount of the confirmed and completed bookings, in the smallest unit of the currency.
 	Revenue int64 `json:"revenue"`
 
 	// Paid Sum of amount_paid minus amount_refunded of the same bookings.
@@ -233,6 +233,9 @@ type LinkedBooking struct {
 	// DepositAmount Deposit of the quote. Only with quote_id.
 	DepositAmount *int64 `json:"deposit_amount,omitempty"`
 
+	// TaxBreakdown Taxes in the total of the quote. Only with quote_id. Earlier versions of customers leave it out.
+	TaxBreakdown []TaxRow `json:"tax_breakdown,omitempty"`
+
 	// ValidUntil Real time after which the request is refused with 503 unavailable. A delayed request then has no effect after its sender has given up.
 	ValidUntil time.Time `json:"valid_until"`
 }
@@ -248,6 +251,12 @@ type PackagePrice struct {
 
 	// GuestCount Number of guests that the price is for. Not present: the price is per booking.
 	GuestCount *int `json:"guest_count,omitempty"`
+
+	// TaxBehavior exclusive or inclusive: whether the price includes the taxes. Earlier versions of the service leave it out.
+	TaxBehavior *string `json:"tax_behavior,omitempty"`
+
+	// Taxes Default taxes of the service, or else of the operator. Earlier versions of the service leave it out.
+	Taxes *[]externalRef0.Tax `json:"taxes,omitempty"`
 }
 
 // PackagePrices The prices of a package by day.
@@ -274,6 +283,18 @@ type PriceQuery struct {
 
 	// GuestCount Number of guests that a price per guest is for. Not present: 1.
 	GuestCount *int `json:"guest_count,omitempty"`
+}
+
+// TaxRow The tax with one name and rate, in the smallest unit of the tenant's currency.
+type TaxRow struct {
+	Name string `json:"name"`
+
+	// Rate Rate in percent, such as 8.875.
+	Rate string `json:"rate"`
+
+	// Taxable The net amount with this tax.
+	Taxable int64 `json:"taxable"`
+	Tax     int64 `json:"tax"`
 }
 
 // UnitList The body of POST /internal/v1/units/names.

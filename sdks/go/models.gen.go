@@ -543,10 +543,22 @@ type Booking struct {
 	// Notes Notes for the operator, or null.
 	Notes *string `json:"notes,omitempty"`
 
-	// TotalAmount Price of the package on that day including holiday rules and, for a price per guest, the number of guests, rounded once. In currencies with three decimals it is rounded to ten smallest units. 0 without a package.
+	// TotalAmount Price of the package on that day including holiday rules and, for a price per guest, the number of guests, rounded once. In currencies with three decimals it is rounded to ten smallest units. On the booking of a quote, the total of the quote. 0 without a package or a quote.
 	TotalAmount Money `json:"total_amount"`
 
-	// DepositAmount Part of the total that is due as a deposit.
+	// TaxBehavior Whether total_amount includes the taxes. On the booking of a quote it is always `inclusive`, because total_amount is the total of the quote. Null without a package or a quote, and if the price was calculated before bookings had taxes.
+	TaxBehavior *TaxBehavior `json:"tax_behavior,omitempty"`
+
+	// TaxBreakdown Each tax, by name and rate: the default taxes of the service, or otherwise those of the operator, when the price was calculated. On the booking of a quote, the taxes of the quote. Empty without taxes. At most 300 rows.
+	TaxBreakdown []TaxBreakdownRow `json:"tax_breakdown"`
+
+	// TaxAmount Sum of the taxes in tax_breakdown.
+	TaxAmount Money `json:"tax_amount"`
+
+	// GrossAmount Amount to pay for the booking, including taxes: total_amount, plus tax_amount if tax_behavior is `exclusive`. A quote and an invoice for the same package have the same total.
+	GrossAmount Money `json:"gross_amount"`
+
+	// DepositAmount Part of gross_amount that is due as a deposit.
 	DepositAmount Money `json:"deposit_amount"`
 
 	// AmountPaid Amount that has been paid.
@@ -555,7 +567,7 @@ type Booking struct {
 	// AmountRefunded Amount that has been refunded.
 	AmountRefunded Money `json:"amount_refunded"`
 
-	// AmountDue Amount that is still due.
+	// AmountDue Amount that is still due: gross_amount minus amount_paid, at least 0.
 	AmountDue Money `json:"amount_due"`
 
 	// Disputed Whether the payer has disputed a card payment of the booking and the bank has not decided for the operator.
@@ -828,7 +840,7 @@ type BookingUpdate struct {
 	// UnitID ID of the unit to book. Null means none.
 	UnitID nullable.Nullable[string] `json:"unit_id,omitempty"`
 
-	// PackageID ID of the package. Another package recalculates the price.
+	// PackageID ID of the package. Another package recalculates the price. The booking of a quote keeps its package: 422 on `quote_id`.
 	PackageID nullable.Nullable[string] `json:"package_id,omitempty"`
 
 	// GuestCount Number of guests, at most the capacity of the unit, or null if unknown. A new number keeps the price (see Reprice a booking). On a unit in `seats` mode: the number of seats to take, at least 1. Null means 1.
@@ -2394,7 +2406,7 @@ type Package struct {
 	// DepositType How the deposit is calculated from the price.
 	DepositType DepositType `json:"deposit_type"`
 
-	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage` (2500 is 25%).
+	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total including taxes for `percentage` (2500 is 25%).
 	DepositValue int64 `json:"deposit_value"`
 
 	// DurationMinutes Duration in minutes of a booking without an end. Null means the duration of the service.
@@ -2442,7 +2454,7 @@ type PackageCreate struct {
 	// DepositType How the deposit is calculated from the price. Defaults to `none`.
 	DepositType *DepositType `json:"deposit_type,omitempty"`
 
-	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage`, at most 10,000. Defaults to 0.
+	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total including taxes for `percentage`, at most 10,000. Defaults to 0.
 	DepositValue *int64 `json:"deposit_value,omitempty"`
 
 	// DurationMinutes Duration in minutes of a booking without an end, at least 1. Null means the duration of the service.
@@ -2478,7 +2490,7 @@ type PackageSnapshot struct {
 	// DepositType How the deposit is calculated from the price.
 	DepositType DepositType `json:"deposit_type"`
 
-	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage`.
+	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total including taxes for `percentage`.
 	DepositValue int64 `json:"deposit_value"`
 
 	// DurationMinutes Duration in minutes, or null if the package has none.
@@ -2508,7 +2520,7 @@ type PackageUpdate struct {
 	// DepositType How the deposit is calculated from the price.
 	DepositType *DepositType `json:"deposit_type,omitempty"`
 
-	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage`, at most 10,000.
+	// DepositValue The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total including taxes for `percentage`, at most 10,000.
 	DepositValue *int64 `json:"deposit_value,omitempty"`
 
 	// DurationMinutes Duration in minutes of a booking without an end, at least 1. Null means the duration of the service.

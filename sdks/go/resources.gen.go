@@ -1848,10 +1848,11 @@ func (a *BookingsAPI) Get(ctx context.Context, id string, params BookingsGetPara
 }
 
 // Update updates the time, unit, customer, status, notes or other fields of a booking. Fields that you leave out stay
-// unchanged. A new date or number of guests keeps the price (see Reprice a booking); another package recalculates it.
-// On a unit in `seats` mode, the same rules apply as when you create a booking. On a `cancelled` or `expired` booking
-// you can change only `notes` and `metadata`. You can switch between `completed` and `no_show` for 7 days after the
-// booking ends. Triggers the `booking.updated` or `booking.cancelled` event.
+// unchanged. A new date or number of guests keeps the price (see Reprice a booking); another package recalculates it,
+// except on the booking of a quote, where it returns 422 on `quote_id`. On a unit in `seats` mode, the same rules apply
+// as when you create a booking. On a `cancelled` or `expired` booking you can change only `notes` and `metadata`. You
+// can switch between `completed` and `no_show` for 7 days after the booking ends. Triggers the `booking.updated` or
+// `booking.cancelled` event.
 //
 // Requires the scope write:bookings. Errors: [ErrTenantSuspended], [ErrBookingNotFound], [ErrSlotUnavailable],
 // [ErrVersionMismatch], [ErrInvalidStatusTransition].
@@ -1903,8 +1904,9 @@ func (a *BookingsAPI) ListPaymentsPage(ctx context.Context, id string, params Bo
 	return one[Page[BookingPayment]](ctx, a.c, call{method: "GET", path: "/bookings/{id}/payments", ids: []string{id}, params: params}, options)
 }
 
-// Reprice recalculates the price of a booking from the current terms of its package and the holiday rules of its day. A
-// booking without a package keeps its price. Payments are not affected.
+// Reprice recalculates the price of a booking from the current terms of its package, the holiday rules of its day and
+// the current default taxes. A booking without a package keeps its price. The booking of a quote keeps the price of the
+// quote: the response is 422 on `quote_id`. Payments are not affected.
 //
 // Requires the scope write:bookings. Errors: [ErrTenantSuspended], [ErrBookingNotFound], [ErrVersionMismatch],
 // [ErrInvalidStatusTransition].

@@ -729,7 +729,7 @@ export type Package = {
      */
     deposit_type: DepositType;
     /**
-     * The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage` (2500 is 25%).
+     * The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total including taxes for `percentage` (2500 is 25%).
      */
     deposit_value: number;
     /**
@@ -982,7 +982,7 @@ export type PackageCreate = {
      */
     deposit_type?: DepositTypeInput;
     /**
-     * The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage`, at most 10,000. Defaults to 0.
+     * The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total including taxes for `percentage`, at most 10,000. Defaults to 0.
      */
     deposit_value?: number;
     /**
@@ -1032,7 +1032,7 @@ export type PackageUpdate = {
      */
     deposit_type?: DepositTypeInput;
     /**
-     * The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage`, at most 10,000.
+     * The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total including taxes for `percentage`, at most 10,000.
      */
     deposit_value?: number;
     /**
@@ -1685,7 +1685,7 @@ export type BookingUpdate = {
      */
     unit_id?: string | null;
     /**
-     * ID of the package. Another package recalculates the price.
+     * ID of the package. Another package recalculates the price. The booking of a quote keeps its package: 422 on `quote_id`.
      */
     package_id?: string | null;
     /**
@@ -1817,11 +1817,27 @@ export type Booking = {
      */
     notes: string | null;
     /**
-     * Price of the package on that day including holiday rules and, for a price per guest, the number of guests, rounded once. In currencies with three decimals it is rounded to ten smallest units. 0 without a package.
+     * Price of the package on that day including holiday rules and, for a price per guest, the number of guests, rounded once. In currencies with three decimals it is rounded to ten smallest units. On the booking of a quote, the total of the quote. 0 without a package or a quote.
      */
     total_amount: Money;
     /**
-     * Part of the total that is due as a deposit.
+     * Whether total_amount includes the taxes. On the booking of a quote it is always `inclusive`, because total_amount is the total of the quote. Null without a package or a quote, and if the price was calculated before bookings had taxes.
+     */
+    tax_behavior: TaxBehavior | null;
+    /**
+     * Each tax, by name and rate: the default taxes of the service, or otherwise those of the operator, when the price was calculated. On the booking of a quote, the taxes of the quote. Empty without taxes. At most 300 rows.
+     */
+    tax_breakdown: Array<TaxBreakdownRow>;
+    /**
+     * Sum of the taxes in tax_breakdown.
+     */
+    tax_amount: Money;
+    /**
+     * Amount to pay for the booking, including taxes: total_amount, plus tax_amount if tax_behavior is `exclusive`. A quote and an invoice for the same package have the same total.
+     */
+    gross_amount: Money;
+    /**
+     * Part of gross_amount that is due as a deposit.
      */
     deposit_amount: Money;
     /**
@@ -1833,7 +1849,7 @@ export type Booking = {
      */
     amount_refunded: Money;
     /**
-     * Amount that is still due.
+     * Amount that is still due: gross_amount minus amount_paid, at least 0.
      */
     amount_due: Money;
     /**
@@ -1983,7 +1999,7 @@ export type PackageSnapshot = {
      */
     deposit_type: DepositType;
     /**
-     * The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage`.
+     * The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total including taxes for `percentage`.
      */
     deposit_value: number;
     /**

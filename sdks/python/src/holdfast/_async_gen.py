@@ -2464,10 +2464,10 @@ class AsyncBookings:
 
         Updates the time, unit, customer, status, notes or other fields of a booking. Fields that you leave out stay
         unchanged. A new date or number of guests keeps the price (see Reprice a booking); another package
-        recalculates it. On a unit in `seats` mode, the same rules apply as when you create a booking. On a
-        `cancelled` or `expired` booking you can change only `notes` and `metadata`. You can switch between
-        `completed` and `no_show` for 7 days after the booking ends. Triggers the `booking.updated` or
-        `booking.cancelled` event.
+        recalculates it, except on the booking of a quote, where it returns 422 on `quote_id`. On a unit in `seats`
+        mode, the same rules apply as when you create a booking. On a `cancelled` or `expired` booking you can change
+        only `notes` and `metadata`. You can switch between `completed` and `no_show` for 7 days after the booking
+        ends. Triggers the `booking.updated` or `booking.cancelled` event.
 
         Args:
             id: ID of the booking, `bk_…`.
@@ -2520,8 +2520,9 @@ class AsyncBookings:
     async def reprice(self, id: str, **options: Unpack[ConditionalWriteOptions]) -> types.Booking:
         """Reprice a booking.
 
-        Recalculates the price of a booking from the current terms of its package and the holiday rules of its day. A
-        booking without a package keeps its price. Payments are not affected.
+        Recalculates the price of a booking from the current terms of its package, the holiday rules of its day and
+        the current default taxes. A booking without a package keeps its price. The booking of a quote keeps the
+        price of the quote: the response is 422 on `quote_id`. Payments are not affected.
 
         Args:
             id: ID of the booking, `bk_…`.

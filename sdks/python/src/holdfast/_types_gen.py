@@ -772,7 +772,7 @@ class BookingUpdate(TypedDict):
     """
     package_id: NotRequired[str | None]
     """
-    ID of the package. Another package recalculates the price.
+    ID of the package. Another package recalculates the price. The booking of a quote keeps its package: 422 on `quote_id`.
     """
     guest_count: NotRequired[int | None]
     """
@@ -3767,7 +3767,7 @@ class Package(TypedDict):
     """
     deposit_value: int
     """
-    The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage` (2500 is 25%).
+    The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total including taxes for `percentage` (2500 is 25%).
     """
     duration_minutes: int | None
     """
@@ -3920,7 +3920,7 @@ class PackageCreate(TypedDict):
     """
     deposit_value: NotRequired[int]
     """
-    The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage`, at most 10,000. Defaults to 0.
+    The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total including taxes for `percentage`, at most 10,000. Defaults to 0.
     """
     duration_minutes: NotRequired[int | None]
     """
@@ -3971,7 +3971,7 @@ class PackageUpdate(TypedDict):
     """
     deposit_value: NotRequired[int]
     """
-    The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage`, at most 10,000.
+    The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total including taxes for `percentage`, at most 10,000.
     """
     duration_minutes: NotRequired[int | None]
     """
@@ -4213,7 +4213,7 @@ class PackageSnapshot(TypedDict):
     """
     deposit_value: int
     """
-    The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total for `percentage`.
+    The deposit: an amount in the currency's smallest unit for `flat`, or basis points of the total including taxes for `percentage`.
     """
     duration_minutes: int | None
     """
@@ -5292,11 +5292,27 @@ class Booking(TypedDict):
     """
     total_amount: Money
     """
-    Price of the package on that day including holiday rules and, for a price per guest, the number of guests, rounded once. In currencies with three decimals it is rounded to ten smallest units. 0 without a package.
+    Price of the package on that day including holiday rules and, for a price per guest, the number of guests, rounded once. In currencies with three decimals it is rounded to ten smallest units. On the booking of a quote, the total of the quote. 0 without a package or a quote.
+    """
+    tax_behavior: TaxBehavior | None
+    """
+    Whether total_amount includes the taxes. On the booking of a quote it is always `inclusive`, because total_amount is the total of the quote. Null without a package or a quote, and if the price was calculated before bookings had taxes.
+    """
+    tax_breakdown: list[TaxBreakdownRow]
+    """
+    Each tax, by name and rate: the default taxes of the service, or otherwise those of the operator, when the price was calculated. On the booking of a quote, the taxes of the quote. Empty without taxes. At most 300 rows.
+    """
+    tax_amount: Money
+    """
+    Sum of the taxes in tax_breakdown.
+    """
+    gross_amount: Money
+    """
+    Amount to pay for the booking, including taxes: total_amount, plus tax_amount if tax_behavior is `exclusive`. A quote and an invoice for the same package have the same total.
     """
     deposit_amount: Money
     """
-    Part of the total that is due as a deposit.
+    Part of gross_amount that is due as a deposit.
     """
     amount_paid: Money
     """
@@ -5308,7 +5324,7 @@ class Booking(TypedDict):
     """
     amount_due: Money
     """
-    Amount that is still due.
+    Amount that is still due: gross_amount minus amount_paid, at least 0.
     """
     disputed: bool
     """

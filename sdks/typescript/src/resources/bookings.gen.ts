@@ -69,10 +69,11 @@ export class BookingsResource extends Resource {
    * Update a booking.
    *
    * Updates the time, unit, customer, status, notes or other fields of a booking. Fields that you leave out stay unchanged.
-   * A new date or number of guests keeps the price (see Reprice a booking); another package recalculates it. On a unit in
-   * `seats` mode, the same rules apply as when you create a booking. On a `cancelled` or `expired` booking you can change
-   * only `notes` and `metadata`. You can switch between `completed` and `no_show` for 7 days after the booking ends.
-   * Triggers the `booking.updated` or `booking.cancelled` event.
+   * A new date or number of guests keeps the price (see Reprice a booking); another package recalculates it, except on the
+   * booking of a quote, where it returns 422 on `quote_id`. On a unit in `seats` mode, the same rules apply as when you
+   * create a booking. On a `cancelled` or `expired` booking you can change only `notes` and `metadata`. You can switch
+   * between `completed` and `no_show` for 7 days after the booking ends. Triggers the `booking.updated` or
+   * `booking.cancelled` event.
    *
    * Scope: `write:bookings`.
    */
@@ -110,8 +111,9 @@ export class BookingsResource extends Resource {
   /**
    * Reprice a booking.
    *
-   * Recalculates the price of a booking from the current terms of its package and the holiday rules of its day. A booking
-   * without a package keeps its price. Payments are not affected.
+   * Recalculates the price of a booking from the current terms of its package, the holiday rules of its day and the current
+   * default taxes. A booking without a package keeps its price. The booking of a quote keeps the price of the quote: the
+   * response is 422 on `quote_id`. Payments are not affected.
    *
    * Scope: `write:bookings`.
    */

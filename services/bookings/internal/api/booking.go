@@ -48,7 +48,7 @@ func (a *API) cancelBooking(c *gin.Context) error {
 }
 
 func (a *API) repriceBooking(c *gin.Context) error {
-	return rest.Act(c, a.bookings(), a.Bookings.Reprice)
+	return rest.Action(c, a.bookings(), a.Bookings.PrepareReprice, a.Bookings.Update)
 }
 
 func (a *API) getBooking(c *gin.Context) error {

@@ -21,6 +21,13 @@ type amount struct {
 	Currency string
 }
 
+// taxRow is a row of tax_breakdown as a client reads it.
+type taxRow struct {
+	Name, Rate string
+	Taxable    amount `json:"taxable_amount"`
+	Tax        amount `json:"tax_amount"`
+}
+
 // policy is a booking policy as a client reads it.
 type policy struct {
 	AutoConfirm      bool `json:"auto_confirm"`
@@ -72,6 +79,10 @@ type booking struct {
 	Exclusive         bool
 	Notes             *string
 	TotalAmount       amount     `json:"total_amount"`
+	TaxBehavior       *string    `json:"tax_behavior"`
+	TaxBreakdown      []taxRow   `json:"tax_breakdown"`
+	TaxAmount         amount     `json:"tax_amount"`
+	GrossAmount       amount     `json:"gross_amount"`
 	DepositAmount     amount     `json:"deposit_amount"`
 	AmountPaid        amount     `json:"amount_paid"`
 	AmountDue         amount     `json:"amount_due"`

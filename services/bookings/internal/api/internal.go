@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -9,6 +10,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto"
@@ -61,6 +63,9 @@ func (a *API) fromLinked(body internalapi.LinkedBooking) (in domain.LinkedInput,
 		Origin:     domain.Origin{Total: body.TotalAmount, Deposit: body.DepositAmount, Currency: body.Currency},
 		ValidUntil: body.ValidUntil,
 	}
+	if in.Taxes, err = fromTaxRows(body.TaxBreakdown); err != nil {
+		return in, err
+	}
 	if in.Quote, err = optionalID[ids.QuotePrefix]("quote_id", body.QuoteID); err != nil {
 		return in, err
 	}
@@ -79,6 +84,18 @@ func (a *API) fromLinked(body internalapi.LinkedBooking) (in domain.LinkedInput,
 	err = op.Decode(sent, &create)
 	in.BookingInput = fromBookingCreate(create)
 	return in, err
+}
+
+func fromTaxRows(list []internalapi.TaxRow) ([]money.TaxRow, error) {
+	var out []money.TaxRow
+	for i, r := range list {
+		rate, err := money.ParseRate(r.Rate)
+		if err != nil {
+			return nil, apperr.Field(fmt.Sprintf("tax_breakdown.%d.rate", i), "Must be a percentage.")
+		}
+		out = append(out, money.TaxRow{Tax: money.Tax{Name: r.Name, Rate: rate}, Taxable: r.Taxable, Amount: r.Tax})
+	}
+	return out, nil
 }
 
 func optionalID[P ids.Prefix](name, text string) (id ids.ID[P], err error) {
@@ -204,8 +221,13 @@ func (a *API) priceBooking(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	taxes := make([]money.Tax, len(b.Taxes.Rows))
+	for i, r := range b.Taxes.Rows {
+		taxes[i] = r.Tax
+	}
 	return rest.Object(c, internalapi.PackagePrice{
 		Name: b.Snapshot.Name, ServiceID: b.ServiceID.String(), Currency: b.Total.Currency,
 		TotalAmount: b.Total.Minor, DepositAmount: b.Deposit.Minor, GuestCount: b.Snapshot.Guests,
+		TaxBehavior: new(string(b.Taxes.Behavior)), Taxes: view.Taxes(&taxes),
 	})
 }

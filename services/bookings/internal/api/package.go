@@ -68,18 +68,25 @@ func (a *API) listPackagePrices(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	p, rules, err := store.PricedPackage(c.Request.Context(), a.DB, id)
+	ctx := c.Request.Context()
+	tenant, err := a.Bookings.Tenants.Tenant(ctx)
+	if err != nil {
+		return err
+	}
+	refs, err := store.PricedPackage(ctx, a.DB, id)
 	if errors.Is(err, domain.ErrPackageNotFound) {
 		return apperr.Field("package_id", "Package not found.")
 	}
 	if err != nil {
 		return err
 	}
+	p := refs.Package
+	refs.Taxes = tenant.Taxes
 	out := internalapi.PackagePrices{
 		PackageID: id.String(), ServiceID: p.ServiceID.String(), Name: p.Name, Currency: p.BasePrice.Currency,
 		Data: make([]internalapi.DayPrice, days.Days()),
 	}
-	for i, d := range report.Prices(days, p, rules) {
+	for i, d := range report.Prices(days, refs) {
 		out.Data[i] = view.DayPrice(d)
 	}
 	return rest.Object(c, out)

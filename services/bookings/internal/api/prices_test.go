@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/pgtest"
 	"holdfast.dev/proto/internalapi"
 
@@ -38,6 +39,8 @@ func TestPackagePricesAreThoseOfBookings(t *testing.T) {
 	w.offer(ctx, "/holiday-rules", `{"name":"First","date_from":"2030-07-03","date_to":"2030-07-05","multiplier_bps":12000,"priority":5,"stackable":true}`)
 	w.offer(ctx, "/holiday-rules", fmt.Sprintf(`{"name":"Tours","date_from":"2030-07-04","date_to":"2030-07-04","multiplier_bps":11000,"priority":9,"stackable":true,"applies_to":{"service_ids":[%q]}}`, s.tour))
 	w.offer(ctx, "/holiday-rules", `{"name":"Off","date_from":"2030-01-01","date_to":"2030-12-31","multiplier_bps":1,"priority":99,"active":false}`)
+	w.do(ctx, "PATCH", "/services/"+s.rental.String(), `{"default_taxes":[{"name":"Sales tax","rate":"8.875"}]}`).is(200)
+	w.setTaxes(ctx, money.TaxExclusive, money.Tax{Name: "VAT", Rate: 190_000})
 	for _, pack := range []domain.PackageID{s.flat, s.share, s.hidden, s.yen} {
 		got := w.prices(ctx, pack, "2030-01-01", "2030-12-31")
 		if got.PackageID != pack.String() || len(got.Data) != 365 {

@@ -61,6 +61,6 @@ func (a *Bookings) operator(ctx context.Context) (availability.Operator, error) 
 	if err != nil {
 		return availability.Operator{}, err
 	}
-	policy, err := a.Tenants.Policy(ctx)
-	return availability.Operator{Loc: loc, Policy: policy, Now: a.now(ctx)}, err
+	tenant, err := a.Tenants.Tenant(ctx)
+	return availability.Operator{Loc: loc, Policy: tenant.Policy, Now: a.now(ctx)}, err
 }

@@ -27,9 +27,9 @@ type Directory interface {
 	Customer(ctx context.Context, id domain.CustomerID) (domain.Customer, error)
 }
 
-// Tenants returns each operator's booking policy.
+// Tenants returns each operator's booking policy and default taxes.
 type Tenants interface {
-	Policy(ctx context.Context) (domain.Policy, error)
+	Tenant(ctx context.Context) (domain.Tenant, error)
 }
 
 // Bookings contains the use cases of bookings.
@@ -50,19 +50,19 @@ type Write struct {
 
 	reason  *string // of a cancellation
 	reprice bool
-	policy  domain.Policy
+	tenant  domain.Tenant
 	number  string
 	fetched bool // the customers service was called for a customer that the projection lacks
 }
 
-// PrepareCreate requests the operator's policy and takes a number.
+// PrepareCreate requests the operator's policy and default taxes, and takes a number.
 func (a *Bookings) PrepareCreate(ctx context.Context, in domain.BookingInput) (w *Write, err error) {
 	return a.prepare(ctx, domain.LinkedInput{BookingInput: in})
 }
 
 func (a *Bookings) prepare(ctx context.Context, in domain.LinkedInput) (w *Write, err error) {
 	w = &Write{LinkedInput: in}
-	if w.policy, err = a.Tenants.Policy(ctx); err != nil {
+	if w.tenant, err = a.Tenants.Tenant(ctx); err != nil {
 		return w, err
 	}
 	w.number, err = a.Numbers.Next(ctx)
@@ -131,12 +131,17 @@ func (a *Bookings) Price(ctx context.Context, in domain.BookingInput) (b domain.
 	if err != nil {
 		return domain.Booking{}, err
 	}
+	tenant, err := a.Tenants.Tenant(ctx)
+	if err != nil {
+		return domain.Booking{}, err
+	}
 	blank := domain.Booking{Loc: loc, Amounts: domain.NoMoney(c.Currency)}
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		refs, err := store.Refs(ctx, tx, blank.Links(in), a.now(ctx))
 		if err != nil {
 			return err
 		}
+		refs.Taxes = tenant.Taxes
 		b, err = domain.New(in, when, refs.Refs, domain.Policy{}, blank, a.now(ctx))
 		return err
 	})
@@ -147,6 +152,7 @@ func (a *Bookings) Price(ctx context.Context, in domain.BookingInput) (b domain.
 // service.
 func (a *Bookings) refs(ctx context.Context, tx pg.Tx, l domain.Links, w *Write, now time.Time) (store.Linked, error) {
 	refs, err := store.Refs(ctx, tx, l, now)
+	refs.Taxes = w.tenant.Taxes
 	if err == nil && refs.Customer == nil && !l.Customer.IsZero() && !w.fetched {
 		err = &operation.Again{Why: "customer " + l.Customer.String() + " is not in the projection", Fetch: func(ctx context.Context) error {
 			w.fetched = true
@@ -173,7 +179,7 @@ func (a *Bookings) Create(ctx context.Context, tx pg.Tx, w *Write) (domain.Booki
 		return domain.Booking{}, err
 	}
 	now := a.now(ctx) // the unit is locked: a hold begins when it is granted, not when it was requested
-	b, err := domain.NewLinked(w.LinkedInput, when, refs.Refs, w.policy, blank, now)
+	b, err := domain.NewLinked(w.LinkedInput, when, refs.Refs, w.tenant.Policy, blank, now)
 	if err != nil {
 		return domain.Booking{}, err
 	}

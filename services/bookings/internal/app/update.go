@@ -19,12 +19,19 @@ import (
 // errMoved reports that the booking changed its unit between the read and the lock. The units must be locked again.
 var errMoved = &operation.Again{Why: "booking moved to another unit"}
 
-// PrepareUpdate requests the operator's policy if the time changes.
+// PrepareUpdate requests the operator's policy if the time changes, and the default taxes if the package does.
 func (a *Bookings) PrepareUpdate(ctx context.Context, in domain.BookingInput) (w *Write, err error) {
 	w = &Write{LinkedInput: domain.LinkedInput{BookingInput: in}}
-	if in.HasTime() {
-		w.policy, err = a.Tenants.Policy(ctx)
+	if in.HasTime() || in.PackageID.Given() {
+		w.tenant, err = a.Tenants.Tenant(ctx)
 	}
+	return w, err
+}
+
+// PrepareReprice requests the operator's default taxes.
+func (a *Bookings) PrepareReprice(ctx context.Context) (w *Write, err error) {
+	w = &Write{reprice: true}
+	w.tenant, err = a.Tenants.Tenant(ctx)
 	return w, err
 }
 
@@ -90,7 +97,7 @@ func (a *Bookings) change(
 // claim; nil means that the claim stays unchanged.
 func (a *Bookings) reschedule(ctx context.Context, tx pg.Tx, w *Write, current domain.Booking, now time.Time) (domain.Booking, *store.Claim, error) {
 	if w.reprice {
-		next, err := a.repriced(ctx, tx, current, now)
+		next, err := a.repriced(ctx, tx, w, current, now)
 		return next, nil, err
 	}
 	if !w.HasSchedule() {
@@ -104,7 +111,7 @@ func (a *Bookings) reschedule(ctx context.Context, tx pg.Tx, w *Write, current d
 	if err != nil {
 		return domain.Booking{}, nil, err
 	}
-	next, err := current.ApplySchedule(w.BookingInput, when, refs.Refs, w.policy, now)
+	next, err := current.ApplySchedule(w.BookingInput, when, refs.Refs, w.tenant.Policy, now)
 	if err != nil {
 		return domain.Booking{}, nil, err
 	}
@@ -173,17 +180,13 @@ func (a *Bookings) reclaim(ctx context.Context, tx pg.Tx, b domain.Booking, clai
 	return store.PutClaim(ctx, tx, *claim)
 }
 
-// Reprice takes a new price snapshot, regardless of previous payments.
-func (a *Bookings) Reprice(ctx context.Context, tx pg.Tx, id domain.BookingID, match patch.Precondition) (domain.Booking, error) {
-	return a.Update(ctx, tx, id, &Write{reprice: true}, match)
-}
-
-// repriced applies the price of the current terms. It does not read the unit, which does not affect the price; locking the unit
+// repriced applies the price of the current terms, regardless of previous payments. It does not read the unit, which does not affect the price; locking the unit
 // after the booking would reverse the lock order.
-func (a *Bookings) repriced(ctx context.Context, tx pg.Tx, current domain.Booking, now time.Time) (domain.Booking, error) {
+func (a *Bookings) repriced(ctx context.Context, tx pg.Tx, w *Write, current domain.Booking, now time.Time) (domain.Booking, error) {
 	refs, err := store.Refs(ctx, tx, domain.Links{Package: current.PackageID}, now)
 	if err != nil {
 		return domain.Booking{}, err
 	}
+	refs.Taxes = w.tenant.Taxes
 	return current.Reprice(refs.Refs)
 }

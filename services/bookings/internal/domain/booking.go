@@ -24,6 +24,7 @@ type Booking struct {
 	UnitID        UnitID
 	PackageID     PackageID
 	Snapshot      *Snapshot // nil: not priced
+	Taxes         *Taxes    // nil: not priced, or priced by an earlier version
 	EventType     *string
 	Begins        time.Time      // its start, or the first instant of a day without times; set when it is read
 	Loc           *time.Location // the operator's when the booking was created; all local times of the booking are in it
@@ -53,6 +54,7 @@ type Refs struct {
 	Unit     *Unit
 	Package  *Package
 	Rules    []HolidayRule
+	Taxes    TaxDefaults // of the operator
 }
 
 // duration returns the duration of a booking without a given end: that of the package, or else that of the service.
@@ -95,7 +97,7 @@ func New(in BookingInput, when When, refs Refs, policy Policy, blank Booking, no
 }
 
 // NewLinked is New for the booking of a quote or a lead. The booking of a quote has the quote's amounts in the quote's currency,
-// the current package, and no hold that can lapse. The booking of a lead is an ordinary one.
+// the current package, and no hold that can lapse. Its total includes the taxes. The booking of a lead is an ordinary one.
 func NewLinked(in LinkedInput, when When, refs Refs, policy Policy, blank Booking, now time.Time) (Booking, error) {
 	currency := cmp.Or(in.Currency, blank.Total.Currency)
 	blank.QuoteID, blank.LeadID = in.Quote, in.Lead
@@ -105,6 +107,7 @@ func NewLinked(in LinkedInput, when When, refs Refs, policy Policy, blank Bookin
 	}
 	b.Amounts = NoMoney(currency)
 	b.Total, b.Deposit = money.Amount{Minor: *in.Total, Currency: currency}, money.Amount{Minor: *in.Deposit, Currency: currency}
+	b.Gross, b.Taxes = b.Total, &Taxes{Behavior: money.TaxInclusive, Rows: in.Taxes}
 	b.HoldExpiresAt = nil
 	return b, nil
 }
@@ -160,6 +163,9 @@ func (b Booking) ApplySchedule(in BookingInput, when When, refs Refs, policy Pol
 		}
 	}
 	if b.PackageID != was.PackageID {
+		if err := b.keepsPrice(); err != nil {
+			return Booking{}, err
+		}
 		return b, b.reprice(refs)
 	}
 	if s := b.Snapshot; s != nil && s.Pricing == PerGuest && b.guests() != was.guests() {

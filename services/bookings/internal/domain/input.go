@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/patch"
 )
 
@@ -167,10 +168,11 @@ var ErrLinked = errors.New("the quote or the lead has a booking already")
 
 // Origin is the quote or the lead for which a booking is created. It never changes. The zero Origin is neither.
 type Origin struct {
-	Quote          QuoteID // zero: for the lead
-	Lead           LeadID  // for a quote: the lead of the quote
-	Total, Deposit *int64  // of the quote, in the smallest unit of Currency
-	Currency       string  // of the quote; "": the operator's
+	Quote          QuoteID        // zero: for the lead
+	Lead           LeadID         // for a quote: the lead of the quote
+	Total, Deposit *int64         // of the quote, in the smallest unit of Currency
+	Taxes          []money.TaxRow // in the total
+	Currency       string         // of the quote; "": the operator's
 }
 
 // LinkedInput is a booking to create for a quote or a lead.
@@ -192,6 +194,7 @@ func (o Origin) Check() error {
 		fail(o.Lead.IsZero(), "quote_id", "Is required without lead_id.")
 		fail(o.Total != nil, "total_amount", "Is allowed only with quote_id.")
 		fail(o.Deposit != nil, "deposit_amount", "Is allowed only with quote_id.")
+		fail(o.Taxes != nil, "tax_breakdown", "Is allowed only with quote_id.")
 	} else {
 		fail(o.Total == nil || *o.Total < 0 || *o.Total > MaxAmount, "total_amount", "Must be 0 to 99999999999.")
 		fail(o.Deposit == nil || *o.Deposit < 0 || o.Total != nil && *o.Deposit > *o.Total, "deposit_amount", "Must be 0 to total_amount.")

@@ -203,8 +203,8 @@ func (b Booking) guests() int {
 // reprice applies the price of the linked package on the event's day. A booking without a package has no price.
 func (b *Booking) reprice(refs Refs) error {
 	if b.PackageID.IsZero() || refs.Package == nil {
-		b.Snapshot = nil
-		b.Total.Minor, b.Deposit.Minor = 0, 0
+		b.Snapshot, b.Taxes = nil, nil
+		b.Total.Minor, b.Gross.Minor, b.Deposit.Minor = 0, 0, 0
 		return nil
 	}
 	if refs.Package.Pricing == PerGuest {
@@ -212,15 +212,15 @@ func (b *Booking) reprice(refs Refs) error {
 			return err
 		}
 	}
-	price, err := Quote(*refs.Package, refs.Rules, b.Day, b.guests())
+	price, err := Quote(*refs.Package, refs.Rules, b.Day, b.guests(), refs.Taxes.Of(refs.Service))
 	if err != nil {
 		return err
 	}
 	if moved := b.Paid.Minor != 0 || b.Refunded.Minor != 0; moved && price.Total.Currency != b.Total.Currency {
 		return field("package_id", "The package's currency differs from the currency of the existing payments.")
 	}
-	b.Snapshot = &price.Snapshot
-	b.Total, b.Deposit = price.Total, price.Deposit
+	b.Snapshot, b.Taxes = &price.Snapshot, &price.Taxes
+	b.Total, b.Gross, b.Deposit = price.Total, price.Gross, price.Deposit
 	b.Paid.Currency, b.Refunded.Currency = price.Total.Currency, price.Total.Currency
 	return nil
 }

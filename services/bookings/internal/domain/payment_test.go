@@ -12,7 +12,7 @@ func TestReceive(t *testing.T) {
 	now := time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 	pending := func(change ...func(*domain.Booking)) domain.Booking {
 		b := domain.Booking{Status: domain.Pending, Amounts: domain.NoMoney("USD"), Policy: &domain.Policy{ConfirmOnDeposit: true}}
-		b.Total.Minor, b.Deposit.Minor = 1000, 300
+		b.Total.Minor, b.Gross.Minor, b.Deposit.Minor = 1000, 1000, 300
 		for _, f := range change {
 			f(&b)
 		}

@@ -7,6 +7,12 @@ import (
 	"holdfast.dev/libs/money"
 )
 
+// Tenant contains what determines the bookings of an operator.
+type Tenant struct {
+	Policy Policy
+	Taxes  TaxDefaults // of a service without taxes of its own
+}
+
 // Policy contains the operator's rules for bookings. A nil number means no limit.
 type Policy struct {
 	AutoConfirm      bool `json:"auto_confirm"`

@@ -10,10 +10,31 @@ import (
 // MaxAmount is the largest amount that the contract allows in a response, in minor units.
 const MaxAmount = 99_999_999_999
 
-// Price is the price of a booking, with the terms that it is based on.
+// Price is the price of a booking, with the terms that it is based on. Gross, Deposit and Taxes are set by Taxed.
 type Price struct {
-	Total, Deposit money.Amount
-	Snapshot       Snapshot
+	Total, Gross, Deposit money.Amount
+	Taxes                 Taxes
+	Snapshot              Snapshot
+}
+
+// TaxDefaults are the taxes of a service, and whether its prices include them.
+type TaxDefaults struct {
+	Behavior money.TaxBehavior
+	Taxes    []money.Tax
+}
+
+// Of returns the defaults of a service. Its own taxes precede those of the operator. Nil is no service.
+func (d TaxDefaults) Of(s *Service) TaxDefaults {
+	if s != nil && s.DefaultTaxes != nil {
+		d.Taxes = *s.DefaultTaxes
+	}
+	return d
+}
+
+// Taxes contains the taxes of a booking, as of the time when it was priced.
+type Taxes struct {
+	Behavior money.TaxBehavior `json:"behavior"` // whether the total includes the taxes
+	Rows     []money.TaxRow    `json:"rows"`     // by name and rate
 }
 
 // Snapshot contains the package and the deciding holiday rule as of the time when the booking was priced.
@@ -35,8 +56,26 @@ type HolidaySnapshot struct {
 // number. If every matching rule is stackable, their factors are
 // multiplied and the result is rounded once. Otherwise only the deciding rule applies. Tariff does the same for many packages and
 // days.
-func Quote(p Package, rules []HolidayRule, day civil.Date, guests int) (Price, error) {
-	return adjustmentBy(Matching(rules, p, day)).price(p, guests)
+func Quote(p Package, rules []HolidayRule, day civil.Date, guests int, taxes TaxDefaults) (Price, error) {
+	price, err := adjustmentBy(Matching(rules, p, day)).price(p, guests)
+	if err != nil {
+		return Price{}, err
+	}
+	return price.Taxed(taxes)
+}
+
+// Taxed returns the price with its taxes, the gross amount, and the deposit. The taxes are those of a document with one line.
+func (p Price) Taxed(by TaxDefaults) (Price, error) {
+	taxes, err := money.Taxes([]money.TaxLine{{Minor: p.Total.Minor, Taxes: by.Taxes}}, by.Behavior == money.TaxInclusive, p.Total.Currency)
+	if err != nil {
+		return Price{}, ErrPriceTooHigh
+	}
+	p.Taxes = Taxes{Behavior: by.Behavior, Rows: taxes.Rows}
+	if p.Gross = by.Behavior.Gross(p.Total, taxes.Total()); p.Gross.Minor > MaxAmount {
+		return Price{}, ErrPriceTooHigh
+	}
+	p.Deposit = deposit(p.Snapshot.Terms, p.Gross)
+	return p, nil
 }
 
 // adjustment is the effect of a set of holiday rules on any price.
@@ -85,7 +124,6 @@ func (a adjustment) price(p Package, guests int) (Price, error) {
 	if price.Total, err = p.BasePrice.Times(factor); err != nil || price.Total.Minor > MaxAmount {
 		return Price{}, ErrPriceTooHigh
 	}
-	price.Deposit = deposit(p.Terms, price.Total)
 	return price, nil
 }
 
@@ -178,7 +216,8 @@ func (t *Tariff) For(p Package) Concerning {
 	return Concerning{t.all, t.byService[p.ServiceID], t.byPackage[p.ID]}
 }
 
-// Quote prices the package for one guest by the rules that apply on a day and concern the package: those of On and of For.
+// Quote prices the package for one guest by the rules that apply on a day and concern the package: those of On and of For. Taxes are
+// not computed.
 func (t *Tariff) Quote(p Package, on RuleSet, concerning Concerning) (Price, error) {
 	var key []byte
 	var sets Concerning
@@ -253,9 +292,9 @@ func (p part) with(q part) part {
 	return part{rules: p.rules + q.rules, first: min(p.first, q.first), stackable: true, factor: p.factor.And(q.factor)}
 }
 
-// deposit derives the deposit from the rounded total. It is between zero and the total.
-func deposit(t Terms, total money.Amount) money.Amount {
-	part := money.Amount{Currency: total.Currency}
+// deposit derives the deposit from the gross amount. It is between zero and the gross amount.
+func deposit(t Terms, gross money.Amount) money.Amount {
+	part := money.Amount{Currency: gross.Currency}
 	var err error
 	switch t.DepositType {
 	case DepositNone:
@@ -263,12 +302,12 @@ func deposit(t Terms, total money.Amount) money.Amount {
 		part.Minor = t.DepositValue
 		part, err = part.Rounded()
 	case DepositPercentage:
-		part, err = total.MulBps(t.DepositValue)
+		part, err = gross.MulBps(t.DepositValue)
 	}
 	if err != nil { // above the largest amount
-		return total
+		return gross
 	}
-	part.Minor = max(0, min(part.Minor, total.Minor))
+	part.Minor = max(0, min(part.Minor, gross.Minor))
 	return part
 }
 
@@ -288,23 +327,23 @@ const (
 
 // Amounts contains the money of a booking, all in one currency.
 type Amounts struct {
-	Total, Deposit, Paid, Refunded money.Amount
+	Total, Gross, Deposit, Paid, Refunded money.Amount
 }
 
 // NoMoney returns the amounts of an unpriced, unpaid booking.
 func NoMoney(currency string) Amounts {
 	none := money.Amount{Currency: currency}
-	return Amounts{Total: none, Deposit: none, Paid: none, Refunded: none}
+	return Amounts{Total: none, Gross: none, Deposit: none, Paid: none, Refunded: none}
 }
 
 // Due returns the amount still to be paid, which is never negative. A refunded amount does not become due again.
 func (a Amounts) Due() money.Amount {
-	return money.Amount{Minor: max(0, a.Total.Minor-a.Paid.Minor), Currency: a.Total.Currency}
+	return money.Amount{Minor: max(0, a.Gross.Minor-a.Paid.Minor), Currency: a.Gross.Currency}
 }
 
 // Status derives the payment state. Any payment pays an unpriced booking in full.
 func (a Amounts) Status() PaymentStatus {
-	paid, total := a.Paid.Minor, a.Total.Minor
+	paid, gross := a.Paid.Minor, a.Gross.Minor
 	switch {
 	case a.Refunded.Minor > 0 && a.Refunded.Minor >= paid:
 		return Refunded
@@ -312,9 +351,9 @@ func (a Amounts) Status() PaymentStatus {
 		return PartiallyRefunded
 	case paid <= 0:
 		return Unpaid
-	case total > 0 && paid > total:
+	case gross > 0 && paid > gross:
 		return Overpaid
-	case paid >= total:
+	case paid >= gross:
 		return Paid
 	case a.Deposit.Minor > 0 && paid >= a.Deposit.Minor:
 		return DepositPaid
@@ -323,14 +362,26 @@ func (a Amounts) Status() PaymentStatus {
 	}
 }
 
-// Reprice applies a new snapshot of the price: the package's current terms and the holiday rules of the event's day. It has no
-// effect on a booking that has no package or is in a final state. Repriceable returns the error of a final state.
+// Reprice applies a new snapshot of the price: the package's current terms, the holiday rules of the event's day, and the current
+// default taxes. It has no effect on a booking that has no package or is in a final state. Repriceable returns the error of a final
+// state.
 func (b Booking) Reprice(refs Refs) (Booking, error) {
+	if err := b.keepsPrice(); err != nil {
+		return Booking{}, err
+	}
 	if b.PackageID.IsZero() || b.Status.Final() {
 		return b, nil
 	}
 	err := b.reprice(refs)
 	return b, err
+}
+
+// keepsPrice returns the error of a new price for the booking of a quote, which keeps the quote's.
+func (b Booking) keepsPrice() error {
+	if b.QuoteID.IsZero() {
+		return nil
+	}
+	return field("quote_id", "The booking has the price of quote %s, which cannot be recalculated.", b.QuoteID)
 }
 
 // Repriceable returns ErrTransition for a booking in a final state.

@@ -78,19 +78,19 @@ func TestPriceVectors(t *testing.T) {
 		{0, 11500, domain.DepositPercentage, 5000, 0, 0},
 		{domain.MaxAmount, 10000, domain.DepositPercentage, 1 << 62, domain.MaxAmount, domain.MaxAmount},
 	} {
-		got, err := domain.Quote(pack(tc.base, tc.kind, tc.value), []domain.HolidayRule{rule("2030-01-01", "2030-01-31", tc.bps)}, date("2030-01-15"), 1)
+		got, err := domain.Quote(pack(tc.base, tc.kind, tc.value), []domain.HolidayRule{rule("2030-01-01", "2030-01-31", tc.bps)}, date("2030-01-15"), 1, domain.TaxDefaults{})
 		if err != nil || got.Total != usd(tc.total) || got.Deposit != usd(tc.deposit) {
 			t.Errorf("%+v: total %v, deposit %v, %v", tc, got.Total, got.Deposit, err)
 		}
 	}
-	if _, err := domain.Quote(pack(domain.MaxAmount, domain.DepositNone, 0), []domain.HolidayRule{rule("2030-01-01", "2030-01-31", 10001)}, date("2030-01-15"), 1); !errors.Is(err, domain.ErrPriceTooHigh) {
+	if _, err := domain.Quote(pack(domain.MaxAmount, domain.DepositNone, 0), []domain.HolidayRule{rule("2030-01-01", "2030-01-31", 10001)}, date("2030-01-15"), 1, domain.TaxDefaults{}); !errors.Is(err, domain.ErrPriceTooHigh) {
 		t.Errorf("one above the bound: %v", err)
 	}
 	for _, huge := range [][]domain.HolidayRule{
 		{rule("2030-01-01", "2030-01-31", 1<<62)},
 		{rule("2030-01-01", "2030-01-31", 1<<62, stackable), rule("2030-01-01", "2030-01-31", 1<<62, stackable)},
 	} {
-		if _, err := domain.Quote(pack(1000, domain.DepositNone, 0), huge, date("2030-01-15"), 1); !errors.Is(err, domain.ErrPriceTooHigh) {
+		if _, err := domain.Quote(pack(1000, domain.DepositNone, 0), huge, date("2030-01-15"), 1, domain.TaxDefaults{}); !errors.Is(err, domain.ErrPriceTooHigh) {
 			t.Errorf("overflow: %v", err)
 		}
 	}
@@ -123,12 +123,12 @@ func TestRuleThatDecides(t *testing.T) {
 		"yearly in another year":    {[]domain.HolidayRule{rule("2020-01-10", "2020-01-20", 12000, yearly)}, 12000},
 		"yearly counts once a year": {[]domain.HolidayRule{rule("2020-01-16", "2020-01-20", 12000, yearly)}, 10000},
 	} {
-		got, err := domain.Quote(p, tc.rules, date("2030-01-15"), 1)
+		got, err := domain.Quote(p, tc.rules, date("2030-01-15"), 1, domain.TaxDefaults{})
 		if err != nil || got.Total.Minor != tc.want {
 			t.Errorf("%s: %v, %v; want %d", name, got.Total, err, tc.want)
 		}
 	}
-	got, err := domain.Quote(p, []domain.HolidayRule{rule("2030-01-15", "2030-01-15", 11000, stackable), rule("2030-01-01", "2030-01-31", 11000, stackable, priority(2))}, date("2030-01-15"), 1)
+	got, err := domain.Quote(p, []domain.HolidayRule{rule("2030-01-15", "2030-01-15", 11000, stackable), rule("2030-01-01", "2030-01-31", 11000, stackable, priority(2))}, date("2030-01-15"), 1, domain.TaxDefaults{})
 	if h := got.Snapshot.Holiday; err != nil || h == nil || h.Name != "2030-01-01" || h.MultiplierBps != 12100 {
 		t.Errorf("stacked rules show the first by priority with the combined factor, got %+v", h)
 	}
@@ -184,11 +184,88 @@ func TestPricesInThousandths(t *testing.T) {
 		for range rapid.IntRange(0, 3).Draw(t, "rules") {
 			rules = append(rules, rule("2030-01-01", "2030-12-31", rapid.Int64Range(1, 20_000).Draw(t, "bps"), stackable))
 		}
-		got, err := domain.Quote(p, rules, date("2030-06-01"), 1)
-		if err != nil || got.Total.Minor%10 != 0 || got.Deposit.Minor%10 != 0 || got.Deposit.Minor > got.Total.Minor {
-			t.Fatalf("total %v, deposit %v, %v", got.Total, got.Deposit, err)
+		got, err := domain.Quote(p, rules, date("2030-06-01"), 1, drawTaxes(t))
+		if err != nil || got.Total.Minor%10 != 0 || got.Gross.Minor%10 != 0 || got.Deposit.Minor%10 != 0 || got.Deposit.Minor > got.Gross.Minor {
+			t.Fatalf("total %v, gross %v, deposit %v, %v", got.Total, got.Gross, got.Deposit, err)
 		}
 	})
+}
+
+// drawTaxes draws up to three taxes of a tenant.
+func drawTaxes(t *rapid.T) domain.TaxDefaults {
+	out := domain.TaxDefaults{Behavior: rapid.SampledFrom([]money.TaxBehavior{money.TaxExclusive, money.TaxInclusive}).Draw(t, "behavior")}
+	for i := range rapid.IntRange(0, 3).Draw(t, "taxes") {
+		out.Taxes = append(out.Taxes, money.Tax{Name: string(rune('A' + i)), Rate: money.Rate(rapid.Int64Range(0, int64(money.MaxRate)).Draw(t, "rate"))})
+	}
+	return out
+}
+
+// TestGrossProperties checks that the taxes of a price are rounded once each, and that the deposit is a share of the gross amount.
+func TestGrossProperties(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		share := rapid.Int64Range(0, money.Whole).Draw(t, "share")
+		p := pack(rapid.Int64Range(0, 1_000_000_000).Draw(t, "base"), domain.DepositPercentage, share)
+		p.BasePrice.Currency = rapid.SampledFrom([]string{"JPY", "USD", "KWD"}).Draw(t, "currency")
+		by := drawTaxes(t)
+		got, err := domain.Quote(p, nil, date("2030-06-01"), 1, by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		step, rates, tax := money.Step(p.BasePrice.Currency), int64(0), int64(0)
+		for _, one := range by.Taxes {
+			rates += int64(one.Rate)
+		}
+		base := int64(money.MaxRate)
+		if by.Behavior == money.TaxInclusive {
+			base += rates
+		}
+		for i, row := range got.Taxes.Rows {
+			off := new(big.Int).Mul(big.NewInt(row.Amount), big.NewInt(base))
+			off.Sub(off, new(big.Int).Mul(big.NewInt(got.Total.Minor), big.NewInt(int64(by.Taxes[i].Rate)))).Lsh(off, 1)
+			if off.CmpAbs(big.NewInt(base*step)) > 0 {
+				t.Fatalf("row %+v of %v", row, got.Total)
+			}
+			tax += row.Amount
+		}
+		net, gross := got.Total.Minor, got.Total.Minor+tax
+		if by.Behavior == money.TaxInclusive {
+			net, gross = got.Total.Minor-tax, got.Total.Minor
+		}
+		if got.Gross.Minor != gross || got.Taxes.Behavior != by.Behavior || len(got.Taxes.Rows) != len(by.Taxes) {
+			t.Fatalf("gross %v of %v with %+v", got.Gross, got.Total, got.Taxes)
+		}
+		for _, row := range got.Taxes.Rows {
+			if row.Taxable != net {
+				t.Fatalf("taxable %d of net %d", row.Taxable, net)
+			}
+		}
+		if want, err := got.Gross.MulBps(share); err != nil || got.Deposit != want {
+			t.Fatalf("deposit %v of %v, want %v", got.Deposit, got.Gross, want)
+		}
+	})
+}
+
+// TestServiceTaxesPrecede checks that the taxes of a service, even none, precede those of the operator.
+func TestServiceTaxesPrecede(t *testing.T) {
+	t.Parallel()
+	vat, none := []money.Tax{{Name: "VAT", Rate: 190_000}}, []money.Tax{}
+	by := domain.TaxDefaults{Behavior: money.TaxInclusive, Taxes: vat}
+	for _, tc := range []struct {
+		service *domain.Service
+		want    []money.Tax
+	}{{nil, vat}, {&domain.Service{}, vat}, {&domain.Service{DefaultTaxes: &none}, none}} {
+		if got := by.Of(tc.service); got.Behavior != money.TaxInclusive || len(got.Taxes) != len(tc.want) {
+			t.Errorf("%+v", got)
+		}
+	}
+	high := pack(domain.MaxAmount, domain.DepositNone, 0)
+	if _, err := domain.Quote(high, nil, date("2030-01-15"), 1, domain.TaxDefaults{Behavior: money.TaxExclusive, Taxes: vat}); !errors.Is(err, domain.ErrPriceTooHigh) {
+		t.Errorf("gross above the bound: %v", err)
+	}
+	if got, err := domain.Quote(high, nil, date("2030-01-15"), 1, by); err != nil || got.Gross != high.BasePrice {
+		t.Errorf("taxes in the price: %v, %v", got.Gross, err)
+	}
 }
 
 func TestPriceProperties(t *testing.T) {
@@ -205,7 +282,7 @@ func TestPriceProperties(t *testing.T) {
 			exact.Mul(exact, big.NewInt(bps))
 			den.Mul(den, big.NewInt(money.Whole))
 		}
-		got, err := domain.Quote(p, rules, date("2030-06-01"), 1)
+		got, err := domain.Quote(p, rules, date("2030-06-01"), 1, domain.TaxDefaults{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +303,7 @@ func TestPriceProperties(t *testing.T) {
 		for i, j := 0, len(rules)-1; i < j; i, j = i+1, j-1 {
 			rules[i], rules[j] = rules[j], rules[i]
 		}
-		if again, err := domain.Quote(p, rules, date("2030-06-01"), 1); err != nil || again.Total != got.Total || again.Deposit != got.Deposit {
+		if again, err := domain.Quote(p, rules, date("2030-06-01"), 1, domain.TaxDefaults{}); err != nil || again.Total != got.Total || again.Deposit != got.Deposit {
 			t.Fatalf("%v became %v", got, again)
 		}
 	})
@@ -235,22 +312,26 @@ func TestPriceProperties(t *testing.T) {
 func TestPaymentStatus(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		total, deposit, paid, refunded int64
-		want                           domain.PaymentStatus
-		due                            int64
+		total, gross, deposit, paid, refunded int64
+		want                                  domain.PaymentStatus
+		due                                   int64
 	}{
-		{1000, 300, 0, 0, domain.Unpaid, 1000},
-		{0, 0, 0, 0, domain.Unpaid, 0},
-		{1000, 300, 299, 0, domain.PartiallyPaid, 701},
-		{1000, 300, 300, 0, domain.DepositPaid, 700},
-		{1000, 0, 300, 0, domain.PartiallyPaid, 700},
-		{1000, 300, 1000, 0, domain.Paid, 0},
-		{1000, 300, 1001, 0, domain.Overpaid, 0},
-		{0, 0, 500, 0, domain.Paid, 0},
-		{1000, 300, 1000, 1, domain.PartiallyRefunded, 0},
-		{1000, 300, 1000, 1000, domain.Refunded, 0},
+		{1000, 1000, 300, 0, 0, domain.Unpaid, 1000},
+		{0, 0, 0, 0, 0, domain.Unpaid, 0},
+		{1000, 1000, 300, 299, 0, domain.PartiallyPaid, 701},
+		{1000, 1000, 300, 300, 0, domain.DepositPaid, 700},
+		{1000, 1000, 0, 300, 0, domain.PartiallyPaid, 700},
+		{1000, 1000, 300, 1000, 0, domain.Paid, 0},
+		{1000, 1000, 300, 1001, 0, domain.Overpaid, 0},
+		{0, 0, 0, 500, 0, domain.Paid, 0},
+		{1000, 1000, 300, 1000, 1, domain.PartiallyRefunded, 0},
+		{1000, 1000, 300, 1000, 1000, domain.Refunded, 0},
+		{1000, 1190, 0, 0, 0, domain.Unpaid, 1190},
+		{1000, 1190, 0, 1000, 0, domain.PartiallyPaid, 190},
+		{1000, 1190, 0, 1190, 0, domain.Paid, 0},
+		{1000, 1190, 0, 1191, 0, domain.Overpaid, 0},
 	} {
-		a := domain.Amounts{Total: usd(tc.total), Deposit: usd(tc.deposit), Paid: usd(tc.paid), Refunded: usd(tc.refunded)}
+		a := domain.Amounts{Total: usd(tc.total), Gross: usd(tc.gross), Deposit: usd(tc.deposit), Paid: usd(tc.paid), Refunded: usd(tc.refunded)}
 		if a.Status() != tc.want || a.Due() != usd(tc.due) {
 			t.Errorf("%+v: %s, due %v", tc, a.Status(), a.Due())
 		}

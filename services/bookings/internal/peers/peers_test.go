@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,8 +16,10 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/peer"
 	"holdfast.dev/libs/pgtest"
+	"holdfast.dev/proto/api"
 	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -48,7 +51,7 @@ func other(t *testing.T, name string, respond http.HandlerFunc) *peer.Client {
 	return &peer.Client{Target: name, BaseURL: srv.URL, Signer: &caller.Signer{From: "bookings", Keys: sign}}
 }
 
-func TestPolicyIsCachedByVersion(t *testing.T) {
+func TestTenantIsCachedByVersion(t *testing.T) {
 	t.Parallel()
 	ctx := pgtest.Ctx(t, caller.Test)
 	var calls, version atomic.Int64
@@ -60,15 +63,19 @@ func TestPolicyIsCachedByVersion(t *testing.T) {
 		}
 		_ = json.NewEncoder(w).Encode(internalapi.Tenant{
 			PolicyVersion: version.Load(), BookingPolicy: internalapi.BookingPolicy{ConfirmOnDeposit: true, HoldTTLMinutes: new(int(version.Load()) * 10)},
+			TaxBehavior: new(internalapi.Inclusive), DefaultTaxes: &[]api.Tax{{Name: "VAT", Rate: "19"}},
 		})
 	}))
 	at := func(policyVersion int64, wantMinutes int, wantCalls int64) {
 		t.Helper()
 		c := caller.FromContext(ctx)
 		c.PolicyVersion = policyVersion
-		got, err := tenants.Policy(caller.With(ctx, c))
-		if err != nil || !got.ConfirmOnDeposit || *got.HoldTTLMinutes != wantMinutes || calls.Load() != wantCalls {
-			t.Errorf("version %d: %v, %v after %d calls", policyVersion, got.HoldTTLMinutes, err, calls.Load())
+		got, err := tenants.Tenant(caller.With(ctx, c))
+		if err != nil || !got.Policy.ConfirmOnDeposit || *got.Policy.HoldTTLMinutes != wantMinutes || calls.Load() != wantCalls {
+			t.Errorf("version %d: %v, %v after %d calls", policyVersion, got.Policy.HoldTTLMinutes, err, calls.Load())
+		}
+		if want := []money.Tax{{Name: "VAT", Rate: 190_000}}; got.Taxes.Behavior != money.TaxInclusive || !slices.Equal(got.Taxes.Taxes, want) {
+			t.Errorf("version %d: taxes %+v", policyVersion, got.Taxes)
 		}
 	}
 	at(1, 10, 1)

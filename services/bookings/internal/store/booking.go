@@ -16,7 +16,7 @@ import (
 
 const bookingColumns = `b.id, b.number, b.status, b.customer_id, b.lead_id, b.quote_id, b.service_id, b.unit_id, b.package_id,
 	b.package_snapshot, b.event_type, b.event_day, b.event_at, b.event_start, b.event_end, b.starts_at, b.ends_at, b.timezone,
-	b.guest_count, b.exclusive, b.session_id, coalesce(b.seats, 0), b.notes, b.currency, b.total, b.deposit, b.paid, b.refunded, b.disputed, b.hold_expires_at, b.cancel_reason,
+	b.guest_count, b.exclusive, b.session_id, coalesce(b.seats, 0), b.notes, b.currency, b.total, coalesce(b.gross, b.total), b.taxes, b.deposit, b.paid, b.refunded, b.disputed, b.hold_expires_at, b.cancel_reason,
 	b.cancel_policy, b.refund_due, b.metadata, b.version, b.created_at, b.updated_at, b.confirmed_at, b.cancelled_at, b.completed_at,
 	b.sort_starts_at, array(select i.invoice_id from booking_invoices i where i.tenant_id = b.tenant_id and i.livemode = b.livemode and i.booking_id = b.id
 		order by i.invoice_id limit 100) as invoice_ids`
@@ -24,20 +24,23 @@ const bookingColumns = `b.id, b.number, b.status, b.customer_id, b.lead_id, b.qu
 func scanBooking(row pgx.CollectableRow) (domain.Booking, error) {
 	var b domain.Booking
 	var zone, currency string
-	var snapshot, policy []byte
+	var snapshot, taxes, policy []byte
 	err := row.Scan(&b.ID, &b.Number, &b.Status, &b.CustomerID, &b.LeadID, &b.QuoteID, &b.ServiceID, &b.UnitID, &b.PackageID,
 		&snapshot, &b.EventType, &b.Day, &b.EventAt, &b.Start, &b.End, &b.StartsAt, &b.EndsAt, &zone,
-		&b.GuestCount, &b.Exclusive, &b.Session, &b.Seats, &b.Notes, &currency, &b.Total.Minor, &b.Deposit.Minor, &b.Paid.Minor, &b.Refunded.Minor, &b.Disputed, &b.HoldExpiresAt,
+		&b.GuestCount, &b.Exclusive, &b.Session, &b.Seats, &b.Notes, &currency, &b.Total.Minor, &b.Gross.Minor, &taxes, &b.Deposit.Minor, &b.Paid.Minor, &b.Refunded.Minor, &b.Disputed, &b.HoldExpiresAt,
 		&b.CancelReason, &policy, &b.RefundDue, &b.Metadata, &b.Version, &b.CreatedAt, &b.UpdatedAt, &b.ConfirmedAt, &b.CancelledAt, &b.CompletedAt, &b.Begins, &b.InvoiceIDs)
 	if err != nil {
 		return domain.Booking{}, fmt.Errorf("scan booking: %w", err)
 	}
-	b.Total.Currency, b.Deposit.Currency, b.Paid.Currency, b.Refunded.Currency = currency, currency, currency, currency
+	b.Total.Currency, b.Gross.Currency, b.Deposit.Currency, b.Paid.Currency, b.Refunded.Currency = currency, currency, currency, currency, currency
 	if b.Loc, err = civil.Location(zone); err != nil {
 		return domain.Booking{}, fmt.Errorf("booking %s: %w", b.ID, err)
 	}
 	if b.Snapshot, err = fromJSON[domain.Snapshot](snapshot); err != nil {
 		return domain.Booking{}, fmt.Errorf("booking %s: snapshot: %w", b.ID, err)
+	}
+	if b.Taxes, err = fromJSON[domain.Taxes](taxes); err != nil {
+		return domain.Booking{}, fmt.Errorf("booking %s: taxes: %w", b.ID, err)
 	}
 	if b.Policy, err = fromJSON[domain.Policy](policy); err != nil {
 		return domain.Booking{}, fmt.Errorf("booking %s: policy: %w", b.ID, err)
@@ -90,6 +93,10 @@ func bookingArgs(k domain.Booking) (pg.Args, error) {
 	if err != nil {
 		return nil, err
 	}
+	taxes, err := toJSON(k.Taxes)
+	if err != nil {
+		return nil, err
+	}
 	policy, err := toJSON(k.Policy)
 	if err != nil {
 		return nil, err
@@ -100,7 +107,7 @@ func bookingArgs(k domain.Booking) (pg.Args, error) {
 		"event_type": k.EventType, "event_day": k.Day.UTC(), "event_at": k.EventAt, "event_start": k.Start, "event_end": k.End,
 		"starts_at": k.StartsAt, "ends_at": k.EndsAt, "timezone": k.Loc.String(), "guest_count": k.GuestCount, "exclusive": k.Exclusive,
 		"session_id": k.Session, "seats": seatsOrNull(k), "notes": k.Notes,
-		"currency": k.Total.Currency, "total": k.Total.Minor, "deposit": k.Deposit.Minor, "paid": k.Paid.Minor,
+		"currency": k.Total.Currency, "total": k.Total.Minor, "gross": k.Gross.Minor, "taxes": taxes, "deposit": k.Deposit.Minor, "paid": k.Paid.Minor,
 		"refunded": k.Refunded.Minor, "disputed": k.Disputed, "payment_status": k.Amounts.Status(), "hold_expires_at": k.HoldExpiresAt,
 		"cancel_reason": k.CancelReason, "cancel_policy": policy, "refund_due": k.RefundDue, "metadata": pg.JSONText(k.Metadata),
 		"confirmed_at": k.ConfirmedAt, "cancelled_at": k.CancelledAt, "completed_at": k.CompletedAt,
@@ -129,12 +136,12 @@ func InsertBooking(tx pg.Tx, k domain.Booking, claim *Claim, at time.Time) (doma
 	b.Queue(`
 		insert into bookings as b (tenant_id, livemode, id, number, status, customer_id, lead_id, quote_id, service_id, unit_id, package_id,
 			package_snapshot, event_type, event_day, event_start, event_end, starts_at, ends_at, timezone, guest_count, exclusive, session_id, seats, notes,
-			currency, total, deposit, paid, refunded, payment_status, hold_expires_at, metadata, confirmed_at,
+			currency, total, gross, taxes, deposit, paid, refunded, payment_status, hold_expires_at, metadata, confirmed_at,
 			cancel_policy, event_at, created_at, updated_at, version)
 		values (@tenant, @live, @id, @number, @status, @customer_id, @lead_id, @quote_id, @service_id,
 			@unit_id, @package_id, @package_snapshot, @event_type, @event_day, @event_start, @event_end,
 			@starts_at, @ends_at, @timezone, @guest_count, @exclusive, @session_id, @seats, @notes,
-			@currency, @total, @deposit, @paid, @refunded, @payment_status, @hold_expires_at, @metadata,
+			@currency, @total, @gross, @taxes, @deposit, @paid, @refunded, @payment_status, @hold_expires_at, @metadata,
 			@confirmed_at, @cancel_policy, @event_at, @at, @at, 1)`, args)
 	if claim != nil {
 		b.Queue(insertClaim, claim.args())
@@ -157,7 +164,7 @@ func UpdateBooking(ctx context.Context, tx pg.Tx, k domain.Booking) (domain.Book
 		update bookings b set status = @status, customer_id = @customer_id, service_id = @service_id, unit_id = @unit_id,
 			package_id = @package_id, package_snapshot = @package_snapshot, event_type = @event_type, event_day = @event_day,
 			event_at = @event_at, event_start = @event_start, event_end = @event_end, starts_at = @starts_at, ends_at = @ends_at,
-			guest_count = @guest_count, session_id = @session_id, seats = @seats, notes = @notes, currency = @currency, total = @total, deposit = @deposit,
+			guest_count = @guest_count, session_id = @session_id, seats = @seats, notes = @notes, currency = @currency, total = @total, gross = @gross, taxes = @taxes, deposit = @deposit,
 			paid = @paid, refunded = @refunded, disputed = @disputed, payment_status = @payment_status, hold_expires_at = @hold_expires_at,
 			cancel_reason = @cancel_reason, cancel_policy = @cancel_policy, refund_due = @refund_due, metadata = @metadata,
 			confirmed_at = @confirmed_at, cancelled_at = @cancelled_at, completed_at = @completed_at, version = b.version + 1, updated_at = clock_timestamp()

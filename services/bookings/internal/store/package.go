@@ -59,24 +59,28 @@ func Package(ctx context.Context, q pg.Q, id domain.PackageID) (domain.Package, 
 	return pg.One(ctx, q, scanPackage, domain.ErrPackageNotFound, `select `+packageColumns+` from packages p where p.tenant_id = @tenant and p.livemode = @live and p.id = @id`, pg.Args{"id": id})
 }
 
-// PricedPackage reads a package and the rules that may affect its price in one round trip, or returns domain.ErrPackageNotFound.
-func PricedPackage(ctx context.Context, db *pg.DB, id domain.PackageID) (p domain.Package, rules []domain.HolidayRule, err error) {
+// PricedPackage reads a package with its service and the rules that may affect its price in one round trip, or returns
+// domain.ErrPackageNotFound.
+func PricedPackage(ctx context.Context, db *pg.DB, id domain.PackageID) (refs domain.Refs, err error) {
 	b := &pgx.Batch{}
 	b.Queue(`select `+packageColumns+` from packages p where p.tenant_id = @tenant and p.livemode = @live and p.id = @id`, pg.Args{"id": id})
+	b.Queue(`select `+serviceColumns+` from packages p join services s on (s.tenant_id, s.livemode, s.id) = (p.tenant_id, p.livemode, p.service_id)
+		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id`, pg.Args{"id": id})
 	b.Queue(`select `+ruleColumns+` from holiday_rules r where r.tenant_id = @tenant and r.livemode = @live and r.active`, pg.Args{})
-	err = db.ReadBatch(ctx, b, func(res pgx.BatchResults) error {
-		found, err := pg.NextOne(res, scanPackage)
-		if err != nil {
+	err = db.ReadBatch(ctx, b, func(res pgx.BatchResults) (err error) {
+		if refs.Package, err = pg.NextOne(res, scanPackage); err != nil {
 			return err
 		}
-		if found == nil {
+		if refs.Package == nil {
 			return domain.ErrPackageNotFound
 		}
-		p = *found
-		rules, err = pg.Next(res, pgx.RowToStructByName[domain.HolidayRule])
+		if refs.Service, err = pg.NextOne(res, pgx.RowToStructByName[domain.Service]); err != nil {
+			return err
+		}
+		refs.Rules, err = pg.Next(res, pgx.RowToStructByName[domain.HolidayRule])
 		return err
 	})
-	return p, rules, err
+	return refs, err
 }
 
 // Packages reads one page.

@@ -15,7 +15,7 @@ import (
 
 // Booking returns the public body of a booking in the caller's mode.
 func Booking(b domain.Booking, mode api.Mode) api.Booking {
-	return api.Booking{
+	out := api.Booking{
 		Id:                b.ID.String(),
 		Object:            api.BookingObjectBooking,
 		Number:            b.Number,
@@ -43,6 +43,10 @@ func Booking(b domain.Booking, mode api.Mode) api.Booking {
 		Exclusive:         b.Exclusive,
 		Notes:             api.OrNull(b.Notes),
 		TotalAmount:       amount(b.Total),
+		TaxBehavior:       api.Null[api.TaxBehavior](),
+		TaxBreakdown:      []api.TaxBreakdownRow{},
+		TaxAmount:         amount(money.Amount{Currency: b.Total.Currency}),
+		GrossAmount:       amount(b.Gross),
 		DepositAmount:     amount(b.Deposit),
 		AmountPaid:        amount(b.Paid),
 		AmountRefunded:    amount(b.Refunded),
@@ -58,6 +62,23 @@ func Booking(b domain.Booking, mode api.Mode) api.Booking {
 		CancelledAt:       timeOrNull(b.CancelledAt),
 		CompletedAt:       timeOrNull(b.CompletedAt),
 	}
+	if t := b.Taxes; t != nil {
+		out.TaxBehavior = nullable.NewNullableWithValue(api.TaxBehavior(t.Behavior))
+		out.TaxBreakdown = breakdown(t.Rows, b.Total.Currency)
+		out.TaxAmount.Amount = money.SumRows(t.Rows)
+	}
+	return out
+}
+
+func breakdown(rows []money.TaxRow, currency string) []api.TaxBreakdownRow {
+	out := make([]api.TaxBreakdownRow, len(rows))
+	for i, r := range rows {
+		out[i] = api.TaxBreakdownRow{
+			Name: r.Name, Rate: r.Rate.String(),
+			TaxableAmount: amount(money.Amount{Minor: r.Taxable, Currency: currency}), TaxAmount: amount(money.Amount{Minor: r.Amount, Currency: currency}),
+		}
+	}
+	return out
 }
 
 // clock returns the given time of day, or else the local time at the instant. It returns null for a whole day.

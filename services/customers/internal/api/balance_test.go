@@ -6,7 +6,13 @@ import (
 	"testing"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
 )
 
 // taxedDocument is what a document shows of its taxes.
@@ -140,4 +146,52 @@ func TestCreditTaxes(t *testing.T) {
 	w.credit(ctx, other, `{"line_items":[`+line(10, `[{"name":"VAT","rate":"20"}]`)+`]}`).is(422, "invalid_request", "line_items.0.taxes")
 	w.credit(ctx, other, `{"line_items":[{"description":"d","quantity":1,"unit_amount":`+usd(10)+`}]}`).is(422, "invalid_request", "line_items.0.taxes")
 	w.credit(ctx, other, `{"line_items":[`+line(101, low)+`]}`).is(422, "invalid_request", "line_items")
+}
+
+// TestOnePackageCostsTheSame quotes a package where taxes are added to prices, and invoices a booking of it. Both come to its gross
+// amount, regardless of the current defaults.
+func TestOnePackageCostsTheSame(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	customer := w.create(ctx, "")
+	sales := []money.Tax{{Name: "Sales tax", Rate: 88_750}}
+	w.tenants.Info.Defaults = domain.TaxDefaults{Behavior: domain.TaxInclusive, Taxes: []money.Tax{{Name: "Other", Rate: 10_000}}}
+	const taxed = "[Sales tax 8.875: 399 on 4500]"
+	pkg := w.bookings.AddPackage(domain.PackagePrice{
+		Name: "Tour", Service: ids.New[ids.ServicePrefix](), Total: usdOf(4500), Deposit: usdOf(2450),
+		Defaults: &domain.TaxDefaults{Behavior: domain.TaxExclusive, Taxes: sales},
+	})
+	q := w.do(ctx, "POST", "/quotes", fmt.Sprintf(`{"customer_id":%q,"event_date":"2031-05-01","package_id":%q}`, customer.ID, pkg)).is(201).quote()
+	quote := w.taxes(ctx, "/quotes/"+q.ID)
+	if quote.Behavior != "exclusive" || quote.Total.Amount != 4899 || q.Deposit.Amount != 2450 || fmt.Sprint(quote.rows()) != taxed {
+		t.Errorf("the quote is %+v, %v", quote, quote.rows())
+	}
+	w.onQuote(ctx, q.ID, "send").is(200)
+	w.onQuote(ctx, q.ID, "accept").is(200)
+	if in := w.bookings.Requests()[0]; in.Total.Minor != 4899 || len(in.Taxes) != 1 || in.Taxes[0] != (money.TaxRow{Tax: sales[0], Taxable: 4500, Amount: 399}) {
+		t.Errorf("booked as %+v", in)
+	}
+
+	b := w.bookings.AddBooking(customerID(t, customer), usdOf(4899))
+	b.Price = &domain.BookingPrice{Minor: 4500, Behavior: domain.TaxExclusive, Taxes: sales}
+	b = w.bookings.ChangeBooking(b)
+	balance := w.taxes(ctx, "/invoices/"+w.invoicing(ctx, `"kind":"balance"`, `"booking_id":`+str(b.ID.String())).is(201).invoice().ID)
+	if balance.Behavior != "exclusive" || balance.Total.Amount != 4899 || fmt.Sprint(balance.rows()) != taxed {
+		t.Errorf("the balance is %+v, %v", balance, balance.rows())
+	}
+
+	// The lines are written from the newest price, even if the booking changes between the lookup and the transaction.
+	other := w.bookings.AddBooking(customerID(t, customer), usdOf(11900))
+	moved := other
+	w.bookings.After = func(context.Context, string) error {
+		if w.bookings.After = nil; moved.Version > other.Version {
+			return nil
+		}
+		moved.Total.Minor, moved.Price = 5000, &domain.BookingPrice{Minor: 5000, Behavior: domain.TaxInclusive}
+		moved = w.bookings.ChangeBooking(moved)
+		return w.DB.App.Tx(ctx, func(_ context.Context, tx pg.Tx) error { store.PutBooking(tx, moved); return nil })
+	}
+	if v := w.invoicing(ctx, `"kind":"balance"`, `"booking_id":`+str(other.ID.String())).is(201).invoice(); v.Total.Amount != 5000 {
+		t.Errorf("the balance is %d", v.Total.Amount)
+	}
 }

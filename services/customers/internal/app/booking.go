@@ -93,10 +93,14 @@ func (w *InvoiceWrite) booking(ctx context.Context, tx pg.Tx, id domain.BookingI
 		}
 		return nil, w.again(id)
 	}
-	if found.booking != nil {
-		b.Number, b.Package, b.Guests = found.booking.Number, found.booking.Package, found.booking.Guests
+	if err != nil || found.booking == nil {
+		return &b, err
 	}
-	return &b, err
+	if found.booking.Version < b.Version { // it has changed since
+		return nil, w.again(id)
+	}
+	b.Number, b.Package, b.Guests, b.Price = found.booking.Number, found.booking.Package, found.booking.Guests, found.booking.Price
+	return &b, nil
 }
 
 // again returns the error that requests a booking from bookings, and repeats the transaction with the response.

@@ -120,7 +120,11 @@ func (a *Quotes) Create(ctx context.Context, tx pg.Tx, w QuoteWrite) (domain.Quo
 	if err != nil {
 		return domain.Quote{}, err
 	}
-	if w.NeedsDefaults() && refs.Catalogue == nil {
+	switch {
+	case !w.NeedsDefaults() || refs.Catalogue != nil:
+	case w.price != nil && w.price.Defaults != nil:
+		refs.Defaults = *w.price.Defaults
+	default:
 		service, pkg := blank.Sold(w.QuoteInput)
 		if service.IsZero() && w.price != nil {
 			service = w.price.Service

@@ -1,6 +1,7 @@
 package consume
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -11,6 +12,12 @@ import (
 
 	"holdfast.dev/services/customers/internal/domain"
 )
+
+// amount is an amount of a public body.
+type amount struct {
+	Minor    int64  `json:"amount"`
+	Currency string `json:"currency"`
+}
 
 // booking reads the state of a booking from an event, whose object is the GET body.
 func booking(e *eventsv1.Event) (domain.Booking, error) {
@@ -23,10 +30,8 @@ func booking(e *eventsv1.Event) (domain.Booking, error) {
 		Number     string            `json:"number"`
 		CustomerID domain.CustomerID `json:"customer_id"` // null: none
 		ServiceID  domain.ServiceID  `json:"service_id"`  // null: none
-		Total      struct {
-			Amount   int64  `json:"amount"`
-			Currency string `json:"currency"`
-		} `json:"total_amount"`
+		Total      amount            `json:"total_amount"`
+		Gross      amount            `json:"gross_amount"` // not in events of the previous version
 	}
 	if err := json.Unmarshal(e.GetObject(), &body); err != nil {
 		return domain.Booking{}, kafkax.Poison(fmt.Errorf("booking body: %w", err))
@@ -36,6 +41,6 @@ func booking(e *eventsv1.Event) (domain.Booking, error) {
 	}
 	return domain.Booking{
 		ID: id, Number: body.Number, CustomerID: body.CustomerID, ServiceID: body.ServiceID, Described: true, Status: body.Status, Version: e.GetResourceVersion(),
-		Total: money.Amount{Minor: body.Total.Amount, Currency: body.Total.Currency},
+		Total: money.Amount(cmp.Or(body.Gross, body.Total)),
 	}, nil
 }

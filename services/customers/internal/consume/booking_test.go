@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -72,6 +73,8 @@ func TestBookingProjection(t *testing.T) {
 	handle(bookingMessage(t, c, "booking.updated", id, 2, body("pending", "null", 6))) // late
 	handle(first)                                                                      // repeated
 	expect(domain.Booking{Status: "confirmed", CustomerID: customer, Total: usd(7), Version: 3})
+	handle(bookingMessage(t, c, "booking.updated", id, 4, strings.TrimSuffix(body("pending", "null", 7), "}")+`,"gross_amount":{"amount":8,"currency":"USD"}}`))
+	expect(domain.Booking{Status: "pending", Total: usd(8), Version: 4})
 	handle(bookingMessage(t, c, "booking.merged", id, 4, `{}`)) // an unknown future type
 	handle(bookingMessage(t, c, "booking.cancelled", id, 5, body("cancelled", "null", 7)))
 	expect(domain.Booking{Status: "cancelled", Total: usd(7), Version: 5})

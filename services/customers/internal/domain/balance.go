@@ -61,7 +61,8 @@ func (b Balance) Left(booking Booking) int64 {
 	return left
 }
 
-// sold returns the lines of the quote or, without one, a line of the booking's package. The price of a booking includes its taxes.
+// sold returns the lines of the quote or, without one, a line of the booking's package with the taxes of the booking. If an earlier
+// version priced the booking, its price includes the default taxes.
 func (b Balance) sold(booking Booking, taxes []money.Tax, wording Wording) ([]Line, Totals, error) {
 	if b.Quote != nil {
 		return slices.Clone(b.Quote.Lines), b.Quote.Totals, nil
@@ -70,8 +71,12 @@ func (b Balance) sold(booking Booking, taxes []money.Tax, wording Wording) ([]Li
 	if name == "" {
 		name = wording.BookingLine(booking.Number)
 	}
-	line := packageLine(name, booking.Total.Minor, booking.Guests, taxes)
-	return Price([]Line{line}, PriceTerms{Behavior: TaxInclusive, DiscountTotal: money.Amount{Currency: booking.Total.Currency}})
+	price := BookingPrice{Minor: booking.Total.Minor, Behavior: TaxInclusive, Taxes: taxes}
+	if booking.Price != nil {
+		price = *booking.Price
+	}
+	line := packageLine(name, price.Minor, booking.Guests, price.Taxes)
+	return Price([]Line{line}, PriceTerms{Behavior: price.Behavior, DiscountTotal: money.Amount{Currency: booking.Total.Currency}})
 }
 
 // setBalance sets the lines of a new balance.

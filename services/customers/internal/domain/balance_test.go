@@ -268,6 +268,35 @@ func TestBalanceOfAGroup(t *testing.T) {
 	}
 }
 
+// TestOnePackageCostsTheSame checks that the lines of a package come to the gross amount of its booking: in a quote, and in the balance
+// of a booking without a quote.
+func TestOnePackageCostsTheSame(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		code, behavior := rapid.SampledFrom([]string{"JPY", "USD", "KWD"}).Draw(t, "currency"), rapid.SampledFrom([]TaxBehavior{TaxExclusive, TaxInclusive}).Draw(t, "behavior")
+		guests := rapid.OneOf(rapid.Just[*int](nil), rapid.Map(rapid.IntRange(1, 30), func(n int) *int { return &n })).Draw(t, "guests")
+		price := rapid.Int64Range(0, 1_000_000_000).Draw(t, "price") * money.Step(code)
+		var taxes []money.Tax
+		for i := range rapid.IntRange(0, 3).Draw(t, "taxes") {
+			taxes = append(taxes, money.Tax{Name: string(rune('A' + i)), Rate: money.Rate(rapid.Int64Range(0, int64(money.MaxRate)).Draw(t, "rate"))})
+		}
+		one, err := money.Taxes([]money.TaxLine{{Minor: price, Taxes: taxes}}, behavior == TaxInclusive, code) // as bookings prices it
+		if err != nil {
+			t.Fatal(err)
+		}
+		gross := behavior.Gross(money.Amount{Minor: price, Currency: code}, one.Total())
+		_, quoted, err := Price([]Line{packageLine("Seat", price, guests, taxes)}, PriceTerms{Behavior: behavior, DiscountTotal: money.Amount{Currency: code}})
+		if err != nil || quoted.Total != gross || !slices.Equal(quoted.Breakdown, one.Rows) {
+			t.Fatalf("quoted %+v, %v; booked %v", quoted, err, gross)
+		}
+		b := Booking{Package: "Seat", Guests: guests, Total: gross, Price: &BookingPrice{Minor: price, Behavior: behavior, Taxes: taxes}}
+		_, invoiced, err := Balance{}.sold(b, []money.Tax{{Name: "Later", Rate: 10_000}}, plainWording{})
+		if err != nil || invoiced.Total != gross || invoiced.Behavior != behavior || !slices.Equal(invoiced.Breakdown, one.Rows) {
+			t.Fatalf("invoiced %+v, %v; booked %v", invoiced, err, gross)
+		}
+	})
+}
+
 // plainWording returns short texts.
 type plainWording struct{}
 

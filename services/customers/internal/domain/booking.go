@@ -19,9 +19,17 @@ type Booking struct {
 	ServiceID  ServiceID  // zero: none, or not known yet
 	Described  bool       // whether ServiceID is known: rows of an earlier version do not have it
 	Status     string
-	Total      money.Amount
-	Days       *Days // nil from the projection, which does not store them
+	Total      money.Amount  // the gross amount
+	Price      *BookingPrice // nil if an earlier version priced it, or from the projection, which does not store it
+	Days       *Days         // nil from the projection, which does not store them
 	Version    int64
+}
+
+// BookingPrice is the price of a booking before its taxes were added to it, if they were.
+type BookingPrice struct {
+	Minor    int64 // in the smallest unit of the currency of the total
+	Behavior TaxBehavior
+	Taxes    []money.Tax
 }
 
 // Days are the first and the last day of a booking, in the operator's time zone. They can be the same.
@@ -67,8 +75,9 @@ type LinkedBooking struct {
 	Lead       LeadID  // with a quote: the quote's lead
 	Body       []byte  // JSON: the body of POST /bookings
 	Total      money.Amount
-	Deposit    money.Amount // like Total, only for a quote
-	ValidUntil time.Time    // real time; the request has no effect afterwards
+	Deposit    money.Amount   // like Total, only for a quote
+	Taxes      []money.TaxRow // in the total, only for a quote
+	ValidUntil time.Time      // real time; the request has no effect afterwards
 }
 
 // PackagePrice is the price of a package on a day.
@@ -77,6 +86,7 @@ type PackagePrice struct {
 	Service        ServiceID
 	Guests         *int // that the total is for; nil: per booking
 	Total, Deposit money.Amount
+	Defaults       *TaxDefaults // of its service; nil: from an earlier version of bookings
 }
 
 // Invoicing is the operator's data that the tenant's invoices and quotes show.
@@ -146,6 +156,6 @@ func (q Quote) Booking(until time.Time) (LinkedBooking, error) {
 		return LinkedBooking{}, fmt.Errorf("body of the booking: %w", err)
 	}
 	return LinkedBooking{
-		Key: "quote:" + q.ID.String(), Quote: q.ID, Lead: q.LeadID, Body: raw, Total: q.Total, Deposit: q.Deposit, ValidUntil: until,
+		Key: "quote:" + q.ID.String(), Quote: q.ID, Lead: q.LeadID, Body: raw, Total: q.Total, Deposit: q.Deposit, Taxes: q.Breakdown, ValidUntil: until,
 	}, nil
 }

@@ -14,12 +14,12 @@ import (
 const maxTotal = 99_999_999_999
 
 // TaxBehavior says whether prices include taxes.
-type TaxBehavior string
+type TaxBehavior = money.TaxBehavior
 
 // The behaviors of prices.
 const (
-	TaxExclusive TaxBehavior = "exclusive"
-	TaxInclusive TaxBehavior = "inclusive"
+	TaxExclusive = money.TaxExclusive
+	TaxInclusive = money.TaxInclusive
 )
 
 // PriceTerms are what the lines of a document are priced by, besides their own fields.
@@ -97,9 +97,7 @@ func Sum(lines []Line, terms PriceTerms, breakdown []money.TaxRow) Totals {
 		t.Tax.Minor += l.Amounts.Tax
 	}
 	t.Total.Minor = t.Subtotal.Minor - t.Discount.Minor
-	if terms.Behavior != TaxInclusive {
-		t.Total.Minor += t.Tax.Minor
-	}
+	t.Total = terms.Behavior.Gross(t.Total, t.Tax.Minor)
 	return t
 }
 

@@ -3,6 +3,7 @@
 package peers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,9 @@ func (p *Bookings) Create(ctx context.Context, in domain.LinkedBooking) (domain.
 	}
 	if !in.Quote.IsZero() {
 		body.TotalAmount, body.DepositAmount, body.Currency = &in.Total.Minor, &in.Deposit.Minor, in.Total.Currency
+		for _, r := range in.Taxes {
+			body.TaxBreakdown = append(body.TaxBreakdown, internalapi.TaxRow{Name: r.Name, Rate: r.Rate.String(), Taxable: r.Taxable, Tax: r.Amount})
+		}
 	}
 	c := caller.FromContext(ctx).ActingAs("customers")
 	var got api.Booking
@@ -121,11 +125,16 @@ func (p *Bookings) Price(ctx context.Context, id domain.PackageID, eventDate str
 	if err != nil {
 		return domain.PackagePrice{}, fmt.Errorf("service id %q: %w", got.ServiceID, err)
 	}
-	return domain.PackagePrice{
+	out := domain.PackagePrice{
 		Name: got.Name, Service: service, Guests: got.GuestCount,
 		Total:   money.Amount{Minor: got.TotalAmount, Currency: got.Currency},
 		Deposit: money.Amount{Minor: got.DepositAmount, Currency: got.Currency},
-	}, nil
+	}
+	if got.TaxBehavior != nil && got.Taxes != nil {
+		out.Defaults = &domain.TaxDefaults{Behavior: domain.TaxBehavior(*got.TaxBehavior)}
+		out.Defaults.Taxes, err = fromTaxes(*got.Taxes)
+	}
+	return out, err
 }
 
 func booking(b api.Booking) (domain.Booking, error) {
@@ -133,9 +142,13 @@ func booking(b api.Booking) (domain.Booking, error) {
 	if err != nil {
 		return domain.Booking{}, fmt.Errorf("booking id %q: %w", b.Id, err)
 	}
+	gross := cmp.Or(b.GrossAmount, b.TotalAmount) // the previous version of bookings has no gross amount
 	out := domain.Booking{
 		ID: id, Number: b.Number, Status: string(b.Status), Version: b.Version, Described: true,
-		Total: money.Amount{Minor: b.TotalAmount.Amount, Currency: b.TotalAmount.Currency},
+		Total: money.Amount{Minor: gross.Amount, Currency: gross.Currency},
+	}
+	if out.Price, err = price(b); err != nil {
+		return domain.Booking{}, fmt.Errorf("taxes of booking %s: %w", b.Id, err)
 	}
 	if out.Days, err = days(b); err != nil {
 		return domain.Booking{}, fmt.Errorf("days of booking %s: %w", b.Id, err)
@@ -157,6 +170,21 @@ func booking(b api.Booking) (domain.Booking, error) {
 		}
 	}
 	return out, nil
+}
+
+// price returns the price of a booking, or nil if its taxes are not known.
+func price(b api.Booking) (*domain.BookingPrice, error) {
+	behavior, err := b.TaxBehavior.Get()
+	if err != nil { // null, or not present
+		return nil, nil
+	}
+	taxes := make([]api.Tax, len(b.TaxBreakdown))
+	for i, r := range b.TaxBreakdown {
+		taxes[i] = api.Tax{Name: r.Name, Rate: r.Rate}
+	}
+	out := domain.BookingPrice{Minor: b.TotalAmount.Amount, Behavior: domain.TaxBehavior(behavior)}
+	out.Taxes, err = fromTaxes(taxes)
+	return &out, err
 }
 
 // days returns the days of a booking in its time zone. A booking that ends at midnight does not include the day that begins then.

@@ -270,13 +270,16 @@ func TestCreate(t *testing.T) {
 			httpx.WriteError(w, "https://booking.test", "req_1", apperr.New(apperr.Conflict, "slot_unavailable", "The unit is taken at that time."))
 			return
 		}
-		fmt.Fprintf(w, `{"id":%q,"object":"booking","status":"pending","version":3,"customer_id":%q,"service_id":%q,"event_local_date":"2030-06-01","total_amount":{"amount":500,"currency":"USD"}}`, booking, customer, service)
+		fmt.Fprintf(w, `{"id":%q,"object":"booking","status":"pending","version":3,"customer_id":%q,"service_id":%q,"event_local_date":"2030-06-01","total_amount":{"amount":500,"currency":"USD"},
+			"tax_behavior":"exclusive","tax_breakdown":[{"name":"VAT","rate":"19"}],"gross_amount":{"amount":595,"currency":"USD"}}`, booking, customer, service)
 	})}
 	usd := func(n int64) money.Amount { return money.Amount{Minor: n, Currency: "USD"} }
 	got, err := bookings.Create(ctx, domain.LinkedBooking{
 		Key: "k", Quote: quote, Lead: lead, Body: []byte(`{"event_date":"2030-06-01"}`), Total: usd(500), Deposit: usd(0), ValidUntil: until,
+		Taxes: []money.TaxRow{{Tax: money.Tax{Name: "VAT", Rate: 88_750}, Taxable: 459, Amount: 41}},
 	})
-	if err != nil || !reflect.DeepEqual(got, domain.Booking{ID: booking, CustomerID: customer, ServiceID: service, Described: true, Status: "pending", Total: usd(500), Days: day(1), Version: 3}) {
+	if err != nil || !reflect.DeepEqual(got, domain.Booking{ID: booking, CustomerID: customer, ServiceID: service, Described: true, Status: "pending", Total: usd(595), Days: day(1), Version: 3,
+		Price: &domain.BookingPrice{Minor: 500, Behavior: domain.TaxExclusive, Taxes: []money.Tax{{Name: "VAT", Rate: 190_000}}}}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	_, err = bookings.Create(ctx, domain.LinkedBooking{Key: "k", Lead: lead, Body: []byte(`{"event_date":"2030-06-01"}`), ValidUntil: until})
@@ -285,7 +288,7 @@ func TestCreate(t *testing.T) {
 		t.Errorf("refused: %v", err)
 	}
 	for i, want := range []string{
-		fmt.Sprintf(`{"booking":{"event_date":"2030-06-01"},"currency":"USD","deposit_amount":0,"lead_id":%q,"quote_id":%q,"total_amount":500,"valid_until":"2030-05-01T09:00:00Z"}`, lead, quote),
+		fmt.Sprintf(`{"booking":{"event_date":"2030-06-01"},"currency":"USD","deposit_amount":0,"lead_id":%q,"quote_id":%q,"tax_breakdown":[{"name":"VAT","rate":"8.875","tax":41,"taxable":459}],"total_amount":500,"valid_until":"2030-05-01T09:00:00Z"}`, lead, quote),
 		fmt.Sprintf(`{"booking":{"event_date":"2030-06-01"},"lead_id":%q,"valid_until":"2030-05-01T09:00:00Z"}`, lead),
 	} {
 		if sent, err := json.Marshal(received[i]); err != nil || string(sent) != want {
@@ -299,6 +302,7 @@ func TestLookups(t *testing.T) {
 	t.Parallel()
 	ctx := pgtest.Ctx(t, caller.Live)
 	booking, unit, pack, service := ids.New[ids.BookingPrefix](), ids.New[ids.UnitPrefix](), ids.New[ids.PackagePrefix](), ids.New[ids.ServicePrefix]()
+	var taxes string // of a price
 	bookings := &peers.Bookings{Client: other(t, "bookings", func(w http.ResponseWriter, r *http.Request, from caller.Caller) {
 		if from.Mode != caller.Live {
 			t.Errorf("called in %s mode", from.Mode)
@@ -321,7 +325,7 @@ func TestLookups(t *testing.T) {
 				httpx.WriteError(w, "https://booking.test", "req_1", apperr.Field("package_id", "Package not found."))
 				return
 			}
-			fmt.Fprintf(w, `{"name":"Tour","service_id":%q,"currency":"USD","total_amount":22999,"deposit_amount":5000}`, service)
+			fmt.Fprintf(w, `{"name":"Tour","service_id":%q,"currency":"USD","total_amount":22999,"deposit_amount":5000%s}`, service, taxes)
 		default:
 			httpx.WriteError(w, "https://booking.test", "req_1", apperr.New(apperr.NotFound, "unit_not_found", "Unit not found."))
 		}
@@ -347,8 +351,12 @@ func TestLookups(t *testing.T) {
 		}
 	}
 	usd := func(n int64) money.Amount { return money.Amount{Minor: n, Currency: "USD"} }
-	if got, err := bookings.Price(ctx, pack, "2030-07-04", 3); err != nil || got != (domain.PackagePrice{Name: "Tour", Service: service, Total: usd(22999), Deposit: usd(5000)}) {
-		t.Errorf("%+v, %v", got, err)
+	want := domain.PackagePrice{Name: "Tour", Service: service, Total: usd(22999), Deposit: usd(5000)} // of the previous version
+	for range 2 {
+		if got, err := bookings.Price(ctx, pack, "2030-07-04", 3); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v, %v", got, err)
+		}
+		taxes, want.Defaults = `,"tax_behavior":"inclusive","taxes":[{"name":"VAT","rate":"19"}]`, &domain.TaxDefaults{Behavior: domain.TaxInclusive, Taxes: []money.Tax{{Name: "VAT", Rate: 190_000}}}
 	}
 	var refused *apperr.Error
 	if _, err := bookings.Price(ctx, ids.New[ids.PackagePrefix](), "2030-07-04", 1); !errors.As(err, &refused) || refused.Fields[0].Field != "package_id" {

@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,9 +30,10 @@ func (p *Bookings) Booking(ctx context.Context, id domain.BookingID) (domain.Boo
 	if err := p.Client.Do(ctx, http.MethodGet, "/internal/v1/bookings/"+id.String(), nil, &got); err != nil {
 		return domain.Booking{}, notFound(err, domain.ErrBookingNotFound)
 	}
+	total := cmp.Or(got.GrossAmount, got.TotalAmount) // the previous version of bookings has no gross amount
 	out := domain.Booking{
 		ID: id, Status: string(got.Status), Version: got.Version, Counted: got.CardReceived,
-		Total: money.Amount{Minor: got.TotalAmount.Amount, Currency: got.TotalAmount.Currency},
+		Total: money.Amount{Minor: total.Amount, Currency: total.Currency},
 		Due:   money.Amount{Minor: got.AmountDue.Amount, Currency: got.AmountDue.Currency},
 		Paid:  got.AmountPaid.Amount,
 	}

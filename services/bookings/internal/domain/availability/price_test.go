@@ -108,7 +108,11 @@ func TestCheapestIsCharged(t *testing.T) {
 				}
 				continue
 			}
-			if b := charged[d.Price.Snapshot.PackageID]; b.Total != d.Price.Total || b.Deposit != d.Price.Deposit || !sameHoliday(b.Snapshot.Holiday, d.Price.Snapshot.Holiday) {
+			price, err := d.Price.Taxed(domain.TaxDefaults{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b := charged[price.Snapshot.PackageID]; b.Total != price.Total || b.Deposit != price.Deposit || !sameHoliday(b.Snapshot.Holiday, d.Price.Snapshot.Holiday) {
 				t.Fatalf("%s from %v, a booking costs %v", d.Date, d.Price, b.Total)
 			}
 			for id, b := range charged {

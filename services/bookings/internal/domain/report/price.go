@@ -15,9 +15,9 @@ type DayPrice struct {
 	Price *domain.Price // nil: a booking on that day is refused, because of its price or because the day does not exist
 }
 
-// Prices returns the price of a package on each of the days, as for bookings on these days.
-func Prices(d Days, p domain.Package, rules []domain.HolidayRule) []DayPrice {
-	tariff := domain.NewTariff(rules)
+// Prices returns the price of the package on each of the days, as for bookings on these days.
+func Prices(d Days, refs domain.Refs) []DayPrice {
+	p, tariff, taxes := *refs.Package, domain.NewTariff(refs.Rules), refs.Taxes.Of(refs.Service)
 	concerning := tariff.For(p)
 	list := make([]DayPrice, d.Days())
 	for n := range list {
@@ -25,7 +25,11 @@ func Prices(d Days, p domain.Package, rules []domain.HolidayRule) []DayPrice {
 		if _, exists := list[n].Date.Start(d.Loc); !exists {
 			continue
 		}
-		if price, err := tariff.Quote(p, tariff.On(list[n].Date), concerning); err == nil {
+		price, err := tariff.Quote(p, tariff.On(list[n].Date), concerning)
+		if err != nil {
+			continue
+		}
+		if price, err = price.Taxed(taxes); err == nil {
 			list[n].Price = &price
 		}
 	}

@@ -23,7 +23,7 @@ type Booked struct {
 	Day                   civil.Date
 	Status                domain.Status
 	Currency              string
-	Total, Paid, Refunded int64
+	Gross, Paid, Refunded int64
 	Unit                  domain.UnitID // zero: none
 	Timed                 bool          // false: a whole day
 	During                domain.Span   // of a booking with a unit, without buffers
@@ -122,7 +122,7 @@ func (s *summary) count(b Booked, currency string) {
 	day := &s.days[n]
 	day.Bookings++
 	if b.Currency == currency && (b.Status == domain.Confirmed || b.Status == domain.Completed) {
-		day.Revenue += b.Total
+		day.Revenue += b.Gross
 		day.Paid += b.Paid - b.Refunded
 	}
 }

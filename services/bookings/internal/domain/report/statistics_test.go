@@ -62,7 +62,7 @@ func TestSessionsCountOnce(t *testing.T) {
 	for _, hour := range []int{10, 10, 10, 12} {
 		from := d.Time.From.Add(time.Duration(hour) * time.Hour)
 		list = append(list, report.Booked{
-			Day: d.From, Status: domain.Confirmed, Currency: "USD", Total: 5, Unit: u.ID, Timed: true, During: domain.Span{From: from, To: from.Add(2 * time.Hour)},
+			Day: d.From, Status: domain.Confirmed, Currency: "USD", Gross: 5, Unit: u.ID, Timed: true, During: domain.Span{From: from, To: from.Add(2 * time.Hour)},
 		})
 	}
 	got, err := report.Statistics(t.Context(), d, "USD", []domain.Unit{u}, list)
@@ -139,7 +139,7 @@ func TestMoney(t *testing.T) {
 		for day := -1; day <= 2; day++ {
 			for _, currency := range []string{"USD", "JPY"} {
 				amount := int64(1) << (4 * i) // shows which states a sum includes
-				list = append(list, report.Booked{Day: d.From.AddDays(day), Status: status, Currency: currency, Total: amount, Paid: 3 * amount, Refunded: amount})
+				list = append(list, report.Booked{Day: d.From.AddDays(day), Status: status, Currency: currency, Gross: amount, Paid: 3 * amount, Refunded: amount})
 			}
 		}
 	}

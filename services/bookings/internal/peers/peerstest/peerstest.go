@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/testclock"
 	"holdfast.dev/proto/api"
@@ -141,10 +142,11 @@ func (f *Customers) of(ctx context.Context, id domain.CustomerID) (entry, bool) 
 	return e, ok && e.tenant == c.Tenant && e.mode == c.Mode
 }
 
-// Tenants replaces identity. The zero value returns the default policy for every tenant.
+// Tenants replaces identity. The zero value returns the default policy for every tenant, and no taxes.
 type Tenants struct {
 	mu     sync.Mutex
 	policy domain.Policy
+	taxes  map[ids.Tenant]domain.TaxDefaults
 	fail   error
 	clocks map[ids.Tenant]testclock.Clock
 }
@@ -156,6 +158,16 @@ func (f *Tenants) Set(p domain.Policy) {
 	f.policy = p
 }
 
+// SetTaxes sets the default taxes of a tenant.
+func (f *Tenants) SetTaxes(tenant ids.Tenant, taxes domain.TaxDefaults) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.taxes == nil {
+		f.taxes = map[ids.Tenant]domain.TaxDefaults{}
+	}
+	f.taxes[tenant] = taxes
+}
+
 // Fail makes each call return err until Fail(nil).
 func (f *Tenants) Fail(err error) {
 	f.mu.Lock()
@@ -163,11 +175,15 @@ func (f *Tenants) Fail(err error) {
 	f.fail = err
 }
 
-// Policy implements app.Tenants.
-func (f *Tenants) Policy(context.Context) (domain.Policy, error) {
+// Tenant implements app.Tenants.
+func (f *Tenants) Tenant(ctx context.Context) (domain.Tenant, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.policy, f.fail
+	taxes, ok := f.taxes[caller.FromContext(ctx).Tenant]
+	if !ok {
+		taxes.Behavior = money.TaxExclusive
+	}
+	return domain.Tenant{Policy: f.policy, Taxes: taxes}, f.fail
 }
 
 // Credentials replaces identity's responses about credentials. The zero value reports that all of them are valid.
