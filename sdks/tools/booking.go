@@ -27,6 +27,7 @@ type bookingView struct {
 	GuestCount    int           `json:"guest_count,omitempty"`
 	Notes         string        `json:"notes,omitempty"`
 	Total         money         `json:"total"`
+	Gross         money         `json:"gross"` // with taxes
 	Deposit       money         `json:"deposit"`
 	Paid          money         `json:"paid"`
 	Refunded      *money        `json:"refunded,omitempty"`
@@ -48,7 +49,7 @@ func (v view) booking(b holdfast.Booking, length int) bookingView {
 		StartsAt: v.at(b.StartsAt), EndsAt: v.at(b.EndsAt), WholeDay: b.EventStartTime == nil,
 		CustomerID: value(b.CustomerID), UnitID: value(b.UnitID), ServiceID: value(b.ServiceID), PackageID: value(b.PackageID),
 		EventType: cut(value(b.EventType), lineText), GuestCount: value(b.GuestCount), Notes: cut(value(b.Notes), length),
-		Total: amount(b.TotalAmount), Deposit: amount(b.DepositAmount), Paid: amount(b.AmountPaid), Due: amount(b.AmountDue),
+		Total: amount(b.TotalAmount), Gross: amount(b.GrossAmount), Deposit: amount(b.DepositAmount), Paid: amount(b.AmountPaid), Due: amount(b.AmountDue),
 		Refunded: nonZero(b.AmountRefunded), Disputed: b.Disputed, HoldExpiresAt: v.at(b.HoldExpiresAt), QuoteID: value(b.QuoteID), InvoiceIDs: first(b.InvoiceIDs),
 		Version: b.Version, CreatedAt: v.at(&b.CreatedAt),
 	}

@@ -30,7 +30,7 @@ func TestObjectsAreBounded(t *testing.T) {
 		payments := slices.Repeat([]holdfast.InvoicePayment{{ID: "pay_01k00000000000000000000001", Amount: price, AmountRefunded: price, Reference: holdfast.Ptr(text(200))}}, 200)
 		many := slices.Repeat([]string{"inv_01k00000000000000000000001"}, 100)
 		booking := holdfast.Booking{
-			ID: "bk_01k00000000000000000000001", Notes: long, EventType: holdfast.Ptr(text(100)), Customer: &person, InvoiceIDs: many, TotalAmount: price,
+			ID: "bk_01k00000000000000000000001", Notes: long, EventType: holdfast.Ptr(text(100)), Customer: &person, InvoiceIDs: many, TotalAmount: price, GrossAmount: price,
 			DepositAmount: price, AmountPaid: price, AmountDue: price, AmountRefunded: price, Cancellation: &holdfast.Cancellation{Reason: long},
 			PackageSnapshot: &holdfast.PackageSnapshot{Name: text(200)},
 		}

@@ -138,7 +138,7 @@ export class Shop {
       name: booking.package_snapshot?.name ?? booking.number,
       starts_at: booking.starts_at,
       ends_at: booking.ends_at,
-      total: booking.total_amount,
+      total: booking.gross_amount,
       deposit: booking.deposit_amount,
       hold_expires_at: booking.hold_expires_at,
     };

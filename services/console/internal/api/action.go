@@ -17,7 +17,7 @@ import (
 
 // facts are the fields of a resource that the form of an action shows.
 var facts = map[string][]string{
-	"bookings":     {"status", "customer_id", "event_local_date", "event_start_time", domain.LastDay, "unit_id", "total_amount", "amount_paid"},
+	"bookings":     {"status", "customer_id", "event_local_date", "event_start_time", domain.LastDay, "unit_id", "gross_amount", "amount_paid"},
 	"customers":    {"name", "email", "phone"},
 	"leads":        {"status", "first_name", "last_name", "email", "phone"},
 	"quotes":       {"status", "customer_id", "event_local_date", "event_start_time", "unit_id", "total_amount", "deposit_amount"},

@@ -115,6 +115,8 @@ func (s *session) refusal(a *domain.Action, o domain.Object) string {
 	switch {
 	case !a.AllowedIn(o.Text("status")):
 		return s.T("only_when", "Status", s.statusTexts(a.From))
+	case a.Unless != "" && o.Text(a.Unless) != "":
+		return s.T("only_without_quote")
 	case a.Started && !domain.Started(o, s.workspace.Now(s.server.Now())):
 		return s.T("only_when_started")
 	}

@@ -93,6 +93,7 @@ type Action struct {
 	Operation string
 	From      []string          // statuses that allow it; nil: all
 	Started   bool              // it requires that the booking has started
+	Unless    string            // the field of a quote that rules it out; "": none
 	Fields    []string          // of the body, requested in a form
 	Required  []string          // those that the form requires although the operation does not
 	Fixed     map[string]string // of the body; for a Page, the initial values of its form
