@@ -105,9 +105,9 @@ func TestPaidWithTaxes(t *testing.T) {
 	}
 }
 
-// TestBookingOfAQuoteKeepsItsPrice checks that the booking of a quote has the total and the taxes of the quote, and that nothing
+// TestBookingOfAQuoteRetainsItsPrice checks that the booking of a quote has the total and the taxes of the quote, and that nothing
 // recalculates them.
-func TestBookingOfAQuoteKeepsItsPrice(t *testing.T) {
+func TestBookingOfAQuoteRetainsItsPrice(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(ctx)

@@ -163,7 +163,7 @@ func (b Booking) ApplySchedule(in BookingInput, when When, refs Refs, policy Pol
 		}
 	}
 	if b.PackageID != was.PackageID {
-		if err := b.keepsPrice(); err != nil {
+		if err := b.retainsPrice(); err != nil {
 			return Booking{}, err
 		}
 		return b, b.reprice(refs)

@@ -366,7 +366,7 @@ func (a Amounts) Status() PaymentStatus {
 // default taxes. It has no effect on a booking that has no package or is in a final state. Repriceable returns the error of a final
 // state.
 func (b Booking) Reprice(refs Refs) (Booking, error) {
-	if err := b.keepsPrice(); err != nil {
+	if err := b.retainsPrice(); err != nil {
 		return Booking{}, err
 	}
 	if b.PackageID.IsZero() || b.Status.Final() {
@@ -376,8 +376,8 @@ func (b Booking) Reprice(refs Refs) (Booking, error) {
 	return b, err
 }
 
-// keepsPrice returns the error of a new price for the booking of a quote, which keeps the quote's.
-func (b Booking) keepsPrice() error {
+// retainsPrice returns the error of a new price for the booking of a quote, which keeps the quote's.
+func (b Booking) retainsPrice() error {
 	if b.QuoteID.IsZero() {
 		return nil
 	}
