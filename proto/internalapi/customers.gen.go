@@ -22,6 +22,57 @@ type CustomerBatchAnswer struct {
 	Rest []string `json:"rest,omitempty"`
 }
 
+// BookingDues What is due on the invoices of a booking, in the smallest unit of the currency.
+type BookingDues struct {
+	// Version The version of the account that the sums contain.
+	Version int64 `json:"version"`
+
+	// Invoiced Sum of the totals of the opened, not voided invoices.
+	Invoiced int64 `json:"invoiced"`
+
+	// Due Sum of what is due on them.
+	Due int64 `json:"due"`
+
+	// Placed Sum of what was paid on them, including what was refunded.
+	Placed int64 `json:"placed"`
+
+	// Credited Sum of their credit notes.
+	Credited int64 `json:"credited"`
+
+	// DepositDue What is due on the deposit invoices. Null if there is none.
+	DepositDue *int64 `json:"deposit_due"`
+
+	// Invoice The named invoice. Null if none is named or the invoice does not exist.
+	Invoice *DuesInvoice `json:"invoice"`
+}
+
+// DuesInvoice The invoice that a payment names.
+type DuesInvoice struct {
+	// Status As in the public API.
+	Status string `json:"status"`
+
+	// Due Amount due, in the smallest unit.
+	Due int64 `json:"due"`
+
+	// BookingID bk_…, or null.
+	BookingID *string `json:"booking_id"`
+
+	// Currency ISO 4217 code.
+	Currency string `json:"currency"`
+}
+
+// DuesQuery The body of POST /internal/v1/bookings/{id}/dues.
+type DuesQuery struct {
+	// Currency ISO 4217 code of the account.
+	Currency string `json:"currency"`
+
+	// Version The version of the account that the result must at least contain. 0: any version.
+	Version int64 `json:"version"`
+
+	// InvoiceID inv_…, the invoice that the payment names. Null or not present: none.
+	InvoiceID *string `json:"invoice_id,omitempty"`
+}
+
 // QuoteExpiryAnswer The result of expiring quotes.
 type QuoteExpiryAnswer struct {
 	// More Whether more quotes are due.

@@ -14,9 +14,10 @@ import (
 func main() {
 	var cfg Config
 	service.Main(service.App{
-		Name:     "customers",
-		Config:   &cfg,
-		Serve:    func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-		Commands: append(platform.Commands("customers", platform.Migrate(migrations.FS)), platform.RepairCommand(app.Repair())),
+		Name:   "customers",
+		Config: &cfg,
+		Serve:  func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
+		Commands: append(platform.Commands("customers", platform.Migrate(migrations.FS)), platform.RepairCommand(app.Repair()),
+			service.Command("ledger", "Record payments and manual refunds of earlier versions in the ledger of payments, and list what differs; safe to repeat.", recordLedger)),
 	})
 }

@@ -21,7 +21,6 @@ const (
 	countEvery = 15 * time.Second       // how often to count operations that wait for a completer
 	fetchWait  = 250 * time.Millisecond // how long to collect events of bookings for a batch
 	workEvery  = time.Second            // how often workers look for due items
-	allocEvery = 10 * time.Second       // how often to check some of the unallocated money
 	patience   = 5 * time.Second        // how long a request waits for another request's accept
 )
 
@@ -42,11 +41,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		DB: p.DB, Catalogue: catalogue, Customers: customers, Bookings: bookings, Wake: p.Relay.Wake, Now: time.Now,
 	}
 	invoices := &app.Invoices{Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Customers: customers, Wake: p.Relay.Wake, Now: time.Now}
-	charges := &app.Charges{DB: p.DB, Invoices: invoices, Tenants: tenants}
-	notes := &app.CreditNotes{
-		DB: p.DB, Invoices: invoices, Charges: charges, Payments: &peers.Payments{Client: to["payments"]}, Tenants: tenants,
-	}
-	events := consume.New(catalogue, &app.BookingProjection{Worker: p.Worker}, charges, notes,
+	payments := &peers.Payments{Client: to["payments"]}
+	accounts := &app.Accounts{DB: p.DB, Invoices: invoices, Payments: payments, Tenants: tenants}
+	notes := &app.CreditNotes{DB: p.DB, Invoices: invoices, Accounts: accounts, Payments: payments, Tenants: tenants}
+	events := consume.New(catalogue, &app.BookingProjection{Worker: p.Worker}, accounts, notes,
 		&testclock.Events{DB: p.DB, Service: "customers"})
 	consumer := p.Consume(events.Handle)
 	consumer.HandleBatch, consumer.FetchWait = events.HandleBatch, fetchWait
@@ -58,7 +56,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Every("unfinished steps", countEvery, app.NewUnfinished(p.Worker, time.Now, rt.Metrics).Run)
 	rt.Every("lead completer", workEvery, (&app.LeadCompleter{Leads: leads, Operations: operations, Tenants: tenants, Worker: p.Worker, Log: rt.Log}).Run)
 	rt.Every("quote expiry", workEvery, (&app.QuoteExpiry{Quotes: quotes, Worker: p.Worker, Log: rt.Log}).Run)
-	rt.Every("allocator", allocEvery, (&app.Allocator{DB: p.DB, Invoices: invoices, Tenants: tenants, Worker: p.Worker, Log: rt.Log}).Run)
+	rt.Every("payment completer", workEvery, (&app.ReceiptCompleter{Accounts: accounts, Operations: operations, Worker: p.Worker, Log: rt.Log}).Run)
 	for name, r := range map[string]*app.Reindexer{
 		"search index of customers": {DB: p.DB, Worker: p.Worker, List: store.UnsearchedCustomers, Write: store.ReindexCustomers},
 		"search index of leads":     {DB: p.DB, Worker: p.Worker, List: store.UnsearchedLeads, Write: store.ReindexLeads},
@@ -77,6 +75,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		Quotes:      quotes,
 		Invoices:    invoices,
 		CreditNotes: notes,
+		Accounts:    accounts,
 		Tenants:     tenants,
 		Units:       bookings,
 		Exports: &app.Exports{

@@ -26,6 +26,7 @@ type API struct {
 	Leads       *app.Leads
 	Invoices    *app.Invoices
 	CreditNotes *app.CreditNotes
+	Accounts    *app.Accounts
 	Tenants     app.TenantService
 	Units       UnitNamer
 	Exports     *app.Exports

@@ -57,7 +57,9 @@ type world struct {
 	expiry     *app.QuoteExpiry
 	completer  *app.QuoteCompleter
 	notes      *app.CreditNotes
+	accounts   *app.Accounts
 	refunder   *app.CreditNoteCompleter
+	recorder   *app.ReceiptCompleter
 	operations operation.Runner
 	late       atomic.Int64 // by how much the clock of the idempotency store is ahead
 	ahead      atomic.Int64 // by how much the clock of the leads is ahead
@@ -102,9 +104,9 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	}
 	invoices := &app.Invoices{Bookings: w.bookings, Tenants: w.tenants, Catalogue: catalogue, Customers: customers, Wake: wake, Now: w.clock.now}
 	w.serveQuotes(db, customers, invoices)
-	w.notes = &app.CreditNotes{
-		DB: db, Invoices: invoices, Charges: &app.Charges{DB: db, Invoices: invoices, Tenants: w.tenants}, Payments: w.payments, Tenants: w.tenants,
-	}
+	w.accounts = &app.Accounts{DB: db, Invoices: invoices, Payments: w.payments, Tenants: w.tenants}
+	w.notes = &app.CreditNotes{DB: db, Invoices: invoices, Accounts: w.accounts, Payments: w.payments, Tenants: w.tenants}
+	w.recorder = &app.ReceiptCompleter{Accounts: w.accounts, Operations: w.operations, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
 	w.refunder = &app.CreditNoteCompleter{CreditNotes: w.notes, Operations: w.operations, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
 	handlers := &api.API{
 		Quotes:      w.quotes,
@@ -115,6 +117,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		Leads:       w.leads,
 		Invoices:    invoices,
 		CreditNotes: w.notes,
+		Accounts:    w.accounts,
 		Tenants:     w.tenants,
 		Units:       w.bookings,
 		Exports:     &app.Exports{DB: db, Invoices: invoices, Bookings: w.exports.bookings, Payments: w.exports.payments, Refunds: w.exports.refunds, Events: w.exports.events},

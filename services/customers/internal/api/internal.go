@@ -26,6 +26,7 @@ func (a *API) mountInternal(e *gin.Engine) error {
 		"lookupCustomer":  {Handle: a.lookupCustomer},
 		"lookupCustomers": {Handle: a.lookupCustomers},
 		"lookupInvoice":   {Handle: a.lookupInvoice},
+		"lookupDues":      {Handle: a.lookupDues},
 		"expireDueQuotes": {Handle: a.expireDueQuotes},
 	})
 }
@@ -61,6 +62,36 @@ func (a *API) lookupInvoice(c *gin.Context) error {
 		api.Invoice
 		internalapi.InvoiceCounted
 	}{view.Invoice(v.At(at), httpx.Mode(ctx)), internalapi.InvoiceCounted{CardReceived: &card}})
+}
+
+func (a *API) lookupDues(c *gin.Context) error {
+	ctx := c.Request.Context()
+	booking, err := ids.Parse[ids.BookingPrefix](c.Param("id"))
+	if err != nil {
+		return domain.ErrBookingNotFound
+	}
+	in, err := httpx.Body[internalapi.DuesQuery](c)
+	if err != nil {
+		return err
+	}
+	var named domain.InvoiceID
+	if in.InvoiceID != nil {
+		named, _ = ids.Parse[ids.InvoicePrefix](*in.InvoiceID) // a malformed id is unknown
+	}
+	dues, err := a.Accounts.Dues(ctx, domain.AccountRef{Booking: booking, Currency: in.Currency}, in.Version, named)
+	if err != nil {
+		return err
+	}
+	out := internalapi.BookingDues{
+		Version: dues.Version, Invoiced: dues.Invoiced, Due: dues.Due, Placed: dues.Placed, Credited: dues.Credited, DepositDue: dues.DepositDue,
+	}
+	if n := dues.Named; n != nil {
+		out.Invoice = &internalapi.DuesInvoice{Status: string(n.Status), Due: n.Due, Currency: n.Currency}
+		if !n.Booking.IsZero() {
+			out.Invoice.BookingID = new(n.Booking.String())
+		}
+	}
+	return rest.Object(c, out)
 }
 
 // customer reads a customer, or one that is about to be created from a lead: bookings must know the customer before it exists.

@@ -67,12 +67,27 @@ func (a *API) markInvoiceUncollectible(c *gin.Context) error {
 }
 
 func (a *API) recordInvoicePayment(c *gin.Context) error {
-	return rest.Update(c, a.invoices(), fromPayment, rest.None, a.Invoices.RecordPayment)
+	id, err := a.invoices().ID(c)
+	if err != nil {
+		return err
+	}
+	body, err := httpx.Body[api.InvoicePaymentCreate](c)
+	if err != nil {
+		return err
+	}
+	return rest.Operate(c, a.invoices(), id, a.Accounts.RecordPayment(id, fromPayment(body), httpx.IfMatch(c)))
 }
 
 func (a *API) reverseInvoicePayment(c *gin.Context) error {
-	payment := func(context.Context) (domain.PaymentID, error) { return domain.ParsePaymentID(c.Param("payment_id")) }
-	return rest.Action(c, a.invoices(), payment, a.Invoices.ReversePayment)
+	id, err := a.invoices().ID(c)
+	if err != nil {
+		return err
+	}
+	payment, err := domain.ParsePaymentID(c.Param("payment_id"))
+	if err != nil {
+		return err
+	}
+	return rest.Operate(c, a.invoices(), id, a.Accounts.ReversePayment(id, payment, httpx.IfMatch(c)))
 }
 
 func (a *API) getInvoice(c *gin.Context) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/failpoint"
@@ -24,14 +25,15 @@ import (
 type CreditNotes struct {
 	DB       *pg.DB
 	Invoices *Invoices
-	Charges  *Charges
+	Accounts *Accounts
 	Payments PaymentService
 	Tenants  TenantService
 }
 
-// creditNote creates a credit note, and requests its refund from payments. Begin writes the credit note with its number and the
-// credited invoice. Call requests the refund, which payments creates only once. Finish writes the state of the refund. The credit note
-// stays, whatever becomes of its refund.
+// creditNote creates a credit note, and requests its refund from payments. Before, it brings the view of the account up to date. Begin
+// writes the credit note with its number and the credited invoice. Call requests the refund, which payments creates only once; if the
+// account has moved, it computes the refund again. Finish writes the state of the refund. The credit note stays, whatever becomes of its
+// refund.
 type creditNote struct {
 	*CreditNotes
 
@@ -40,7 +42,10 @@ type creditNote struct {
 	match   patch.Precondition
 	info    domain.Invoicing
 	note    domain.CreditNote
-	refund  *domain.NoteRefund // nil: unknown, or no refund is requested
+	fresh   bool               // the view of the account is up to date
+	version int64              // of the view on which the refund rests
+	refund  *domain.NoteRefund // nil: unknown, or no refund through the gateway is requested
+	account *domain.Account    // nil: unknown, or no manual refund is requested
 }
 
 // Create returns the operation that creates a credit note of an invoice. If the tenant is not known, only the language of the line that
@@ -58,7 +63,22 @@ func (o *creditNote) Name() string { return o.note.ID.String() }
 // Begin writes the credit note, or takes over the request to payments of the credit note that the same request began before.
 func (o *creditNote) Begin(ctx context.Context, tx pg.Tx, begun string) (done bool, err error) {
 	if begun == "" {
-		o.note, err = o.issue(ctx, tx)
+		store.HoldMoneyOfInvoice(tx, o.invoice)
+		account, err := store.AccountOfInvoice(ctx, tx, o.invoice)
+		if err != nil {
+			return false, err
+		}
+		if !o.fresh {
+			return false, &operation.Again{Why: "the account may have moved", Fetch: func(ctx context.Context) error {
+				o.fresh = true
+				return o.Accounts.Refresh(ctx, account.AccountRef)
+			}}
+		}
+		if account.Calling {
+			return false, operation.ErrUnderWay
+		}
+		o.version = account.Version
+		o.note, err = o.issue(ctx, tx, account.AccountRef)
 		return false, err
 	}
 	id, err := ids.Parse[ids.CreditNotePrefix](begun)
@@ -81,17 +101,29 @@ func (o *creditNote) lease(ctx context.Context, tx pg.Tx) (err error) {
 		return operation.ErrUnderWay
 	}
 	o.note.Calling = o.note.Calling.Begin(real, "", "")
+	if o.version, err = store.AccountVersion(ctx, tx, o.note.Account()); err != nil {
+		return err
+	}
 	o.note, err = store.UpdateCreditNote(ctx, tx, o.note, false)
 	return err
 }
 
-// issue writes the invoice with one more credit note, the credit note, and both events.
-func (o *creditNote) issue(ctx context.Context, tx pg.Tx) (n domain.CreditNote, err error) {
+// refunds reads what limits the refund of a credit note.
+func (a *CreditNotes) refunds(ctx context.Context, tx pg.Tx, of domain.AccountRef, id domain.InvoiceID) (r domain.Refunds, err error) {
+	if r.Held, err = store.NoteRefunds(ctx, tx, id); err != nil {
+		return r, err
+	}
+	r.HandedBack, err = a.Invoices.handedBack(ctx, tx, of, id)
+	return r, err
+}
+
+// issue writes the invoice with one more credit note, the credit note, and both events. It puts what the invoice no longer needs on other
+// invoices of the account.
+func (o *creditNote) issue(ctx context.Context, tx pg.Tx, of domain.AccountRef) (n domain.CreditNote, err error) {
 	in := o.in
-	store.HoldMoneyOfInvoice(tx, o.invoice)
 	_, err = o.Invoices.change(ctx, tx, o.invoice, func(current domain.Invoice, at domain.Place) (v domain.Invoice, err error) {
-		if in.Way == domain.RefundGateway {
-			if in.Held, err = store.NoteRefunds(ctx, tx, o.invoice); err != nil {
+		if in.Way != domain.RefundNone {
+			if in.Refunds, err = o.refunds(ctx, tx, of, o.invoice); err != nil {
 				return domain.Invoice{}, err
 			}
 		}
@@ -99,7 +131,7 @@ func (o *creditNote) issue(ctx context.Context, tx pg.Tx) (n domain.CreditNote, 
 		v, n, err = current.Credit(ids.New[ids.CreditNotePrefix](), in, at, o.match)
 		return v, err
 	}, func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
-		if n.Status == domain.NoteRefundPending {
+		if !n.Refund.IsZero() {
 			c := caller.FromContext(ctx)
 			n.Calling = n.Calling.Begin(o.Invoices.Now(), c.RequestID, c.Actor())
 		}
@@ -121,7 +153,11 @@ func (o *creditNote) issue(ctx context.Context, tx pg.Tx) (n domain.CreditNote, 
 		return domain.CreditNote{}, err
 	}
 	tx.AfterCommit(func() { failpoint.Here("credit.issued") })
-	return n, outbox.Emit(ctx, tx, o.Invoices.Wake, creditNoteUpdated(n, body, nil))
+	if err := outbox.Emit(ctx, tx, o.Invoices.Wake, creditNoteUpdated(n, body, nil)); err != nil {
+		return domain.CreditNote{}, err
+	}
+	_, err = o.Invoices.allocate(ctx, tx, of, domain.InvoiceID{})
+	return n, err
 }
 
 // Call requests the refund from payments. An unknown outcome is not an error: CreditNoteCompleter repeats the request.
@@ -132,10 +168,39 @@ func (o *creditNote) Call(ctx context.Context) error {
 	return nil
 }
 
-// request requests the refund from payments. It returns an error if the outcome is unknown.
+// request requests the refund from payments. If the account has moved, it computes the refund again. It returns an error if the outcome
+// is unknown.
 func (o *creditNote) request(ctx context.Context) error {
-	r, err := o.Payments.RefundNote(ctx, o.note)
-	failpoint.Here("credit.refunded")
+	for range maxMoves {
+		err := o.send(ctx)
+		failpoint.Here("credit.refunded")
+		if !errors.Is(err, domain.ErrAccountMoved) {
+			return err
+		}
+		if err := o.Accounts.Refresh(ctx, o.note.Account()); err != nil {
+			return err
+		}
+		if err := o.DB.Tx(ctx, o.again); err != nil || !o.note.Calling.UnderWay() {
+			return err
+		}
+	}
+	return errMoving
+}
+
+// send sends one request to payments.
+func (o *creditNote) send(ctx context.Context) error {
+	if o.note.Way == domain.RefundManual {
+		account, err := o.Payments.RecordReturn(ctx, o.note, o.version)
+		if operation.Refused(err) && !errors.Is(err, domain.ErrAccountMoved) {
+			o.refund = &domain.NoteRefund{Status: "failed"}
+			return nil
+		}
+		if err == nil {
+			o.account, err = o.Accounts.whole(ctx, account)
+		}
+		return err
+	}
+	r, err := o.Payments.RefundNote(ctx, o.note, o.version)
 	var refused *domain.RefusedRefundError
 	if errors.As(err, &refused) {
 		r, err = domain.NoteRefund{Status: "failed"}, nil
@@ -146,9 +211,50 @@ func (o *creditNote) request(ctx context.Context) error {
 	return err
 }
 
+// again computes the refund of the credit note again, which payments has not recorded.
+func (o *creditNote) again(ctx context.Context, tx pg.Tx) error {
+	of := o.note.Account()
+	store.HoldMoney(tx, of)
+	_, err := o.Invoices.change(ctx, tx, o.note.InvoiceID, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+		n, err := store.CreditNoteForUpdate(ctx, tx, o.note.ID)
+		if err != nil || !n.Calling.UnderWay() {
+			o.note = n
+			return current, err
+		}
+		if o.version, err = store.AccountVersion(ctx, tx, of); err != nil {
+			return domain.Invoice{}, err
+		}
+		none := slices.Clone(n.Parts)
+		for i := range none {
+			none[i].Amount = 0
+		}
+		if err := store.PutNoteRefunds(ctx, tx, n, none, false); err != nil {
+			return domain.Invoice{}, err
+		}
+		refunds, err := o.refunds(ctx, tx, of, n.InvoiceID)
+		if err != nil {
+			return domain.Invoice{}, err
+		}
+		v, next := current.Refund(n, refunds, at)
+		if o.note, err = o.save(ctx, tx, n, next); err != nil {
+			return domain.Invoice{}, err
+		}
+		if err := store.PutReturned(ctx, tx, v.ID, v.Returned); err != nil {
+			return domain.Invoice{}, err
+		}
+		return v, store.PutNoteRefunds(ctx, tx, o.note, o.note.Parts, false)
+	}, store.UpdateInvoice)
+	return err
+}
+
 // Finish writes the state of the refund.
 func (o *creditNote) Finish(ctx context.Context, tx pg.Tx) (domain.CreditNote, error) {
 	tx.AfterCommit(func() { failpoint.Here("credit.committed") })
+	if o.account != nil {
+		if err := o.Accounts.apply(ctx, tx, *o.account, o.version); err != nil {
+			return domain.CreditNote{}, err
+		}
+	}
 	if o.refund == nil {
 		return store.CreditNote(ctx, tx, o.note.ID)
 	}
@@ -165,9 +271,9 @@ func (a *CreditNotes) apply(ctx context.Context, tx pg.Tx, id domain.CreditNoteI
 	if err != nil {
 		return domain.CreditNote{}, err
 	}
-	store.HoldMoney(tx, known.BookingID)
-	v, err := store.InvoiceForUpdate(ctx, tx, known.InvoiceID)
-	if err != nil {
+	of := known.Account()
+	store.HoldMoney(tx, of)
+	if _, err := store.InvoiceForUpdate(ctx, tx, known.InvoiceID); err != nil {
 		return domain.CreditNote{}, err
 	}
 	current, err := store.CreditNoteForUpdate(ctx, tx, id)
@@ -182,18 +288,21 @@ func (a *CreditNotes) apply(ctx context.Context, tx pg.Tx, id domain.CreditNoteI
 	if err != nil {
 		return domain.CreditNote{}, err
 	}
-	if err := a.returned(ctx, tx, v.ID, next.Returned-current.Returned); err != nil {
+	if err := a.returned(ctx, tx, next, next.Returned-current.Returned); err != nil {
 		return domain.CreditNote{}, err
 	}
 	if err := store.PutNoteRefunds(ctx, tx, saved, parts, r.Shown); err != nil {
 		return domain.CreditNote{}, err
 	}
 	for _, p := range parts {
-		if err := a.Charges.spread(ctx, tx, p.Charge); err != nil {
+		if err := a.Invoices.spread(ctx, tx, of, p.Charge); err != nil {
 			return domain.CreditNote{}, err
 		}
 	}
-	return saved, nil
+	if next.Returned < current.Returned {
+		_, err = a.Invoices.allocate(ctx, tx, of, domain.InvoiceID{})
+	}
+	return saved, err
 }
 
 // save writes a changed credit note, with an event if the change is visible.
@@ -214,21 +323,21 @@ func (a *CreditNotes) save(ctx context.Context, tx pg.Tx, current, next domain.C
 	return saved, outbox.Emit(ctx, tx, a.Invoices.Wake, creditNoteUpdated(saved, body, previous))
 }
 
-// returned changes what the credit notes of an invoice have refunded, whether or not this is visible.
-func (a *CreditNotes) returned(ctx context.Context, tx pg.Tx, id domain.InvoiceID, more int64) error {
+// returned changes what the credit notes of an invoice have refunded by one of them, whether or not this is visible.
+func (a *CreditNotes) returned(ctx context.Context, tx pg.Tx, n domain.CreditNote, more int64) error {
 	if more == 0 {
 		return nil
 	}
 	var sum domain.Returned
-	_, err := a.Invoices.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
-		next := current.ReturnedByCard(more, at)
+	_, err := a.Invoices.change(ctx, tx, n.InvoiceID, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+		next := current.ReturnedBy(more, n.Way, at)
 		sum = next.Returned
 		return next, nil
 	}, store.UpdateInvoice)
 	if err != nil {
 		return err
 	}
-	return store.PutReturned(ctx, tx, id, sum)
+	return store.PutReturned(ctx, tx, n.InvoiceID, sum)
 }
 
 // ApplyEvent applies an event about the refund of a credit note once. The context carries the event's tenant and mode.

@@ -2,21 +2,18 @@ package app_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
-	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -24,55 +21,26 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
-// noteRefund is the refund of a credit note at the gateway of a till.
-type noteRefund struct {
-	note  domain.CreditNoteID
-	state domain.NoteRefund
-	held  bool // its money is returned, or may be
-}
-
-// noteGateway replaces the payments service. It refunds the charges of the till, unless they have less left than requested. Each third
-// response is lost.
-type noteGateway struct{ w *till }
-
-// RefundNote implements app.PaymentService.
-func (g *noteGateway) RefundNote(_ context.Context, n domain.CreditNote) (domain.NoteRefund, error) {
-	for _, r := range g.w.refunds {
-		if r.note == n.ID {
-			return r.state, nil
-		}
-	}
-	r := &noteRefund{note: n.ID, held: true, state: domain.NoteRefund{ID: "rf_" + n.ID.String()[3:], Status: "pending", Shown: true, Version: 1}}
-	for _, p := range n.Parts {
-		if c := g.w.charge(p.Charge); c.Refunded+p.Amount > c.Amount.Minor {
-			return domain.NoteRefund{}, &domain.RefusedRefundError{Err: errors.New("nothing to refund")}
-		}
-		r.state.Parts = append(r.state.Parts, domain.NoteRefundPart{Charge: p.Charge, Amount: p.Amount, Status: "pending"})
-	}
-	for _, p := range n.Parts {
-		g.w.charge(p.Charge).Refunded += p.Amount
-	}
-	g.w.refunds = append(g.w.refunds, r)
-	if len(g.w.refunds)%3 == 0 {
-		return domain.NoteRefund{}, apperr.ErrTimeout
-	}
-	return r.state, nil
-}
-
-func (w *till) charge(id string) *domain.Charge {
-	return &w.taken[slices.IndexFunc(w.taken, func(c domain.Charge) bool { return c.ID == id })]
-}
-
 // ofNotes returns what credit notes have refunded of a charge.
 func (w *till) ofNotes(charge string) (sum int64) {
-	for _, r := range w.refunds {
-		for _, p := range r.state.Parts {
-			if r.held && p.Charge == charge {
+	for _, id := range w.refunds {
+		r, _ := w.payments.Refund(id)
+		for _, p := range r.Parts {
+			if p.Status != "failed" && p.Charge == charge {
 				sum += p.Amount
 			}
 		}
 	}
 	return sum
+}
+
+// left returns what was received and is neither returned nor about to be.
+func (w *till) left() int64 {
+	received, returned := w.payments.Sums(w.account())
+	for _, c := range w.taken {
+		returned += max(0, w.ofNotes(c.ID)-c.Refunded)
+	}
+	return max(0, received-returned)
 }
 
 // credit creates a credit note of an invoice, and delivers the events about the charges that it refunds.
@@ -85,17 +53,44 @@ func (w *till) credit(s step, id domain.InvoiceID) error {
 	if s.amt%4 > 0 {
 		in.Amount = &money.Amount{Minor: 1 + int64(s.amt)%max(v.Uncredited().Minor, 1), Currency: "USD"}
 	}
-	before := len(w.refunds)
-	runner := operation.Runner{DB: w.DB.App, Keys: &idemstore.Store{DB: w.DB.App, Now: time.Now}}
-	if err := refusal(operation.Resume(w.ctx, runner, w.notes.Create(w.ctx, id, in, anyVersion{}))); err != nil {
-		return err
+	lost := s.of%3 == 0
+	w.payments.After = func(context.Context) error {
+		if lost {
+			return apperr.ErrTimeout
+		}
+		return nil
 	}
-	for _, r := range w.refunds[before:] {
-		if err := w.report(r); err != nil {
+	defer func() { w.payments.After = nil }()
+	var n domain.CreditNote
+	op := w.notes.Create(w.ctx, id, in, anyVersion{})
+	err = operation.Run(w.ctx, w.runner(), 0, op, func(ctx context.Context, step func(ctx context.Context, tx pg.Tx) (domain.CreditNote, error)) error {
+		return w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+			n, err = step(ctx, tx)
 			return err
+		})
+	})
+	if err != nil {
+		return refusal(err)
+	}
+	if _, ok := w.payments.Refund(n.ID); !ok {
+		if lost && n.Way == domain.RefundManual {
+			return w.deliver()
+		}
+		return nil
+	}
+	w.refunds = append(w.refunds, n.ID)
+	for i := range w.taken {
+		c := &w.taken[i]
+		for _, p := range n.Parts {
+			if p.Charge == c.ID {
+				c.Refunded += p.Amount
+				if err := w.put(*c); err != nil {
+					return err
+				}
+			}
 		}
 	}
-	return nil
+	return w.report(n.ID)
 }
 
 // endRefund ends the refund of a credit note: it has succeeded or failed, possibly after it had succeeded.
@@ -103,43 +98,37 @@ func (w *till) endRefund(s step) error {
 	if len(w.refunds) == 0 {
 		return nil
 	}
-	r := w.refunds[s.of%len(w.refunds)]
-	if !r.held {
+	id := w.refunds[s.of%len(w.refunds)]
+	was, _ := w.payments.Refund(id)
+	if was.Status == "failed" {
 		return nil
 	}
-	r.state.Status = "succeeded"
+	status := "succeeded"
 	if s.amt%2 == 0 {
-		r.state.Status, r.held = "failed", false
+		status = "failed"
 	}
-	r.state.Version++
-	r.state.Parts = slices.Clone(r.state.Parts)
-	for i := range r.state.Parts {
-		p := &r.state.Parts[i]
-		if p.Status = r.state.Status; !r.held {
-			w.charge(p.Charge).Refunded -= p.Amount
+	r := w.payments.End(id, status)
+	for i := range w.taken {
+		c := &w.taken[i]
+		for _, p := range r.Parts {
+			if p.Charge == c.ID && status == "failed" {
+				c.Refunded -= p.Amount
+			}
 		}
-	}
-	late := r.state
-	late.Version, late.Status = 1, "pending"
-	if err := w.report(r); err != nil {
-		return err
-	}
-	return w.notes.ApplyEvent(w.ctx, ids.New[ids.EventPrefix](), r.note, late)
-}
-
-// report delivers the events about a refund and its charges, and lets the worker allocate money that the refund made available.
-func (w *till) report(r *noteRefund) error {
-	for _, p := range r.state.Parts {
-		i := slices.IndexFunc(w.taken, func(c domain.Charge) bool { return c.ID == p.Charge })
-		w.taken[i].Version++
-		if err := w.deliver(i); err != nil {
+		if err := w.put(*c); err != nil {
 			return err
 		}
 	}
-	if err := w.notes.ApplyEvent(w.ctx, ids.New[ids.EventPrefix](), r.note, r.state); err != nil {
+	if err := w.report(id); err != nil {
 		return err
 	}
-	return w.worker.Run(w.ctx)
+	return w.notes.ApplyEvent(w.ctx, ids.New[ids.EventPrefix](), id, was) // late
+}
+
+// report delivers the event about a refund.
+func (w *till) report(id domain.CreditNoteID) error {
+	r, _ := w.payments.Refund(id)
+	return w.notes.ApplyEvent(w.ctx, ids.New[ids.EventPrefix](), id, r)
 }
 
 // wrongNotes describes what does not add up on the credit notes of an invoice.
@@ -155,10 +144,8 @@ func (w *till) wrongNotes(v domain.Invoice) (string, error) {
 		if n.Way == domain.RefundGateway {
 			card += n.Returned
 		}
-		for _, r := range w.refunds {
-			if r.note == n.ID && (n.Returned > 0) != r.held {
-				out = append(out, fmt.Sprintf("%s has returned %d, its refund is %s", n.Number, n.Returned, r.state.Status))
-			}
+		if r, ok := w.payments.Refund(n.ID); ok && (n.Returned > 0) != (r.Status != "failed") {
+			out = append(out, fmt.Sprintf("%s has returned %d, its refund is %s", n.Number, n.Returned, r.Status))
 		}
 		last, err := w.lastObject(n.ID.String())
 		if err != nil {

@@ -309,6 +309,14 @@ func (a *Invoices) Delete(ctx context.Context, tx pg.Tx, id domain.InvoiceID, ma
 
 // Void voids an invoice without payments.
 func (a *Invoices) Void(ctx context.Context, tx pg.Tx, id domain.InvoiceID, match patch.Precondition) (domain.Invoice, error) {
+	store.HoldMoneyOfInvoice(tx, id)
+	account, err := store.AccountOfInvoice(ctx, tx, id)
+	if err != nil {
+		return domain.Invoice{}, err
+	}
+	if account.Calling {
+		return domain.Invoice{}, operation.ErrUnderWay
+	}
 	return a.act(ctx, tx, id, match, domain.Invoice.Voided)
 }
 
@@ -328,29 +336,6 @@ func (a *Invoices) act(
 		}
 		return apply(current, at)
 	}, store.UpdateInvoice)
-}
-
-// RecordPayment records money that was paid outside the payment gateway.
-func (a *Invoices) RecordPayment(
-	ctx context.Context, tx pg.Tx, id domain.InvoiceID, in domain.PaymentInput, match patch.Precondition,
-) (domain.Invoice, error) {
-	payment := ids.New[ids.PaymentPrefix]()
-	return a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
-		return current.Pay(payment, in, at, match)
-	}, store.AddPayment)
-}
-
-// ReversePayment reverses a recorded payment.
-func (a *Invoices) ReversePayment(
-	ctx context.Context, tx pg.Tx, id domain.InvoiceID, payment domain.PaymentID, match patch.Precondition,
-) (domain.Invoice, error) {
-	var index int
-	return a.changeAndAllocate(ctx, tx, id, func(current domain.Invoice, at domain.Place) (v domain.Invoice, err error) {
-		v, index, err = current.Reverse(payment, at, match)
-		return v, err
-	}, func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
-		return store.ReversePayment(ctx, tx, v, index)
-	})
 }
 
 // change locks an invoice, applies a change, and, if the change is visible, writes the invoice with its event.
@@ -413,7 +398,8 @@ func (a *Invoices) OpenForQuote(
 	if err != nil && !erased {
 		return none, err
 	}
-	store.HoldMoney(tx, b.ID)
+	of := domain.AccountRef{Booking: b.ID, Currency: q.Totals.Total.Currency}
+	store.HoldMoney(tx, of)
 	store.PutBooking(tx, b)
 	q.Wording = view.NewLanguage(info.Language(customer.Locale))
 	draft, err := domain.InvoiceOf(ids.New[ids.InvoicePrefix](), q, b)
@@ -440,7 +426,7 @@ func (a *Invoices) OpenForQuote(
 		return none, err
 	}
 	if final.Status == first.Status {
-		_, err = a.allocate(ctx, tx, b.ID, none)
+		_, err = a.allocate(ctx, tx, of, none)
 		return first.ID, err
 	}
 	final.Number, final.CreatedAt = first.Number, first.CreatedAt

@@ -26,11 +26,21 @@ type BookingService interface {
 	Price(ctx context.Context, id domain.PackageID, eventDate string, guests int) (domain.PackagePrice, error)
 }
 
-// PaymentService is the payments service, which calls the payment gateway. No method may be called inside a transaction.
+// PaymentService is the payments service, which has the ledger of money and calls the payment gateway. It returns
+// domain.ErrAccountMoved if the account has another version than the decision rests on, and a refusal as an *apperr.Error. After any
+// other error, the call may have had an effect. No method may be called inside a transaction.
 type PaymentService interface {
-	// RefundNote creates the refund of a credit note, or returns the state of the one that exists. *domain.RefusedRefundError means
-	// that there is none and nothing was refunded. After any other error, there may be one.
-	RefundNote(ctx context.Context, n domain.CreditNote) (domain.NoteRefund, error)
+	// Account reads an account with the entries that changed after a version.
+	Account(ctx context.Context, of domain.AccountRef, since int64) (domain.Account, error)
+	// RecordReceipt records a payment once, and returns the account with the entries since version.
+	RecordReceipt(ctx context.Context, r domain.Receipt, version int64) (domain.Account, error)
+	// ReverseReceipt reverses a payment once, and returns the account with the entries since version.
+	ReverseReceipt(ctx context.Context, of domain.AccountRef, id domain.PaymentID, version int64) (domain.Account, error)
+	// RecordReturn records the manual refund of a credit note once, and returns the account with the entries since version.
+	RecordReturn(ctx context.Context, n domain.CreditNote, version int64) (domain.Account, error)
+	// RefundNote creates the refund of a credit note through the gateway, or returns the state of the one that exists.
+	// *domain.RefusedRefundError means that there is none and nothing was refunded.
+	RefundNote(ctx context.Context, n domain.CreditNote, version int64) (domain.NoteRefund, error)
 }
 
 // CustomerBodies is another service in an export, with its data about a customer. No method may be called inside a transaction.

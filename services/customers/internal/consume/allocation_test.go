@@ -2,10 +2,10 @@ package consume_test
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"time"
 
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
@@ -64,7 +64,7 @@ func TestMoneyBeforeAnInvoice(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)
 	pgtest.Scoped(t, w.DB)
-	w.handle(w.intentEvent("payment.succeeded", "pi_1", 2, 300, 0, false), w.intentEvent("payment_intent.updated", "pi_1", 3, 300, 50, false))
+	w.handle(w.card("pi_1", 300, 0, false), w.card("pi_1", 300, 50, false))
 	first, second := w.draft(200), w.draft(100)
 	for _, id := range []domain.InvoiceID{first, second} {
 		info, err := w.invoices().PrepareOpen(w.ctx)
@@ -77,7 +77,7 @@ func TestMoneyBeforeAnInvoice(t *testing.T) {
 	}
 	w.shows(first, 200, 0, false, "paid")
 	w.shows(second, 50, 0, false, "partially_paid")
-	w.handle(w.intentEvent("payment_intent.updated", "pi_1", 4, 300, 0, false)) // the refund failed
+	w.handle(w.card("pi_1", 300, 0, false)) // the refund failed
 	w.shows(second, 100, 0, false, "paid")
 }
 
@@ -89,39 +89,20 @@ func TestMoneyAfterAReversal(t *testing.T) {
 	id := w.open(domain.FullInvoice, 100)
 	in := domain.PaymentInput{Method: "cash"}
 	in.Amount.Minor, in.Amount.Currency = 100, "USD"
-	w.use(func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
-		return w.invoices().RecordPayment(ctx, tx, id, in, anyVersion{})
-	})
-	w.handle(w.intentEvent("payment.succeeded", "pi_1", 2, 100, 0, false))
+	runner := operation.Runner{DB: w.DB.App, Keys: &idemstore.Store{DB: w.DB.App, Now: time.Now}}
+	if err := operation.Resume(w.ctx, runner, w.accounts.RecordPayment(id, in, anyVersion{})); err != nil {
+		t.Fatal(err)
+	}
+	w.handle(w.card("pi_1", 100, 0, false))
 	v, err := store.Invoice(w.ctx, w.DB.App.Read(w.ctx), id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.use(func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
-		return w.invoices().ReversePayment(ctx, tx, id, v.Payments[0].ID, anyVersion{})
-	})
+	if err := operation.Resume(w.ctx, runner, w.accounts.ReversePayment(id, v.Payments[0].ID, anyVersion{})); err != nil {
+		t.Fatal(err)
+	}
 	w.shows(id, 100, 0, false, "paid")
-	if n := w.Count(`select count(*) from charges where unapplied = 0`); n != 1 {
+	if n := w.Count(`select count(*) from charges where method = 'card' and unapplied = 0`); n != 1 {
 		t.Error("the charge lies on no invoice")
-	}
-}
-
-// TestAllocatorAllocatesLeftoverMoney checks that the worker allocates the money that an earlier version left unallocated to an
-// open invoice, exactly once.
-func TestAllocatorAllocatesLeftoverMoney(t *testing.T) {
-	t.Parallel()
-	w := newLedger(t)
-	w.handle(w.intentEvent("payment.succeeded", "pi_1", 2, 100, 0, false))
-	w.Exec(`update charges set currency = null, created_at = null`)
-	id := w.open(domain.FullInvoice, 60) // not with the use case, which would allocate
-	a := &app.Allocator{DB: w.DB.App, Invoices: w.invoices(), Tenants: &peerstest.Tenants{}, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
-	for range 2 {
-		if err := a.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		w.shows(id, 60, 0, false, "paid")
-	}
-	if n := w.Count(`select count(*) from charges where unapplied = 40`); n != 1 {
-		t.Error("the rest of the charge is not 40")
 	}
 }

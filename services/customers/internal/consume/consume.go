@@ -19,12 +19,12 @@ type Handlers struct {
 
 // New returns the handlers.
 func New(
-	catalogue *app.Catalogue, bookings *app.BookingProjection, charges *app.Charges, notes *app.CreditNotes, clocks *testclock.Events,
+	catalogue *app.Catalogue, bookings *app.BookingProjection, accounts *app.Accounts, notes *app.CreditNotes, clocks *testclock.Events,
 ) Handlers {
 	b := &Bookings{Catalogue: catalogue, Bookings: bookings}
 	return Handlers{
 		Topics: map[string]kafkax.Handler{
-			"bookings": b.Handle, "identity": clocks.Handle, "payments": (&Charges{App: charges, CreditNotes: notes}).Handle,
+			"bookings": b.Handle, "identity": clocks.Handle, "payments": (&Payments{Accounts: accounts, CreditNotes: notes}).Handle,
 		},
 		bookings: b,
 	}

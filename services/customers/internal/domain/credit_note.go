@@ -73,8 +73,14 @@ type CreditNoteInput struct {
 	Reason *string
 	Way    RefundWay
 
-	Held    map[string]int64 // what credit notes of the invoice refund already, by charge
 	Wording Wording
+	Refunds
+}
+
+// Refunds contains the refunds that limit what a credit note of an invoice refunds.
+type Refunds struct {
+	Held       map[string]int64 // what credit notes of the invoice refund already, by charge
+	HandedBack int64            // the part of what was handed back outside the gateway that comes from the money that the invoice does not need
 }
 
 // Credit returns the invoice with one more credit note, and the credit note. match reports whether the version of the invoice is the
@@ -102,10 +108,24 @@ func (v Invoice) Credit(id CreditNoteID, in CreditNoteInput, at Place, match pat
 	v.CreditedParts = v.CreditedParts.plus(1, parts)
 	v.Credited += n.Total.Minor
 	v.CreditNotes++
-	if err := v.refundBy(&n, in.Held); err != nil {
-		return Invoice{}, CreditNote{}, err
+	if left := v.refundBy(&n, in.Refunds); left > 0 {
+		return Invoice{}, CreditNote{}, apperr.Field("refund", "Must be manual or none: of the %s to refund, only %s can be refunded by card at once.",
+			money.Amount{Minor: n.Refund.Minor + left, Currency: v.Total.Currency}, n.Refund)
 	}
 	return v.settled(at), n, nil
+}
+
+// Refund returns the invoice and the credit note with the refund that is right now. The credit does not change. It is for a credit note
+// whose refund payments has not recorded, because the money of the account has changed since. It does not refund what cannot be refunded
+// by card at once.
+func (v Invoice) Refund(n CreditNote, refunds Refunds, at Place) (Invoice, CreditNote) {
+	v.Returned = v.Returned.plus(-n.Returned, n.Way)
+	n.Status, n.Returned, n.Refund.Minor, n.Parts = NoteIssued, 0, 0, nil
+	v.refundBy(&n, refunds)
+	if n.Refund.IsZero() {
+		n.Calling = n.Calling.End()
+	}
+	return v.settled(at), n
 }
 
 // check verifies the fields that do not depend on the state of the invoice.
@@ -134,37 +154,62 @@ func (v Invoice) Uncredited() money.Amount {
 	return money.Amount{Minor: v.Total.Minor - v.Credited, Currency: v.Total.Currency}
 }
 
-// refundBy sets the refund of a new credit note, which the credited amount of the invoice already contains. It refunds what was paid
-// beyond the new total, except what other refunds of its card payments have returned.
-func (v *Invoice) refundBy(n *CreditNote, held map[string]int64) error {
-	n.Refund.Currency = v.Total.Currency
+// Slack returns what was paid beyond the total that the credit notes of the invoice leave, and was not refunded.
+func (v Invoice) Slack() int64 {
 	elsewhere := max(0, v.RefundedAmount().Minor-v.Returned.Card)
-	excess := v.Paid.Minor - v.Returned.All - v.Uncredited().Minor - elsewhere
-	if n.Way == RefundNone || excess <= 0 {
-		return nil
-	}
-	if n.Way == RefundGateway {
-		parts, left := v.noteParts(excess, held)
-		if left > 0 {
-			return apperr.Field("refund", "Must be manual or none: of the %s to refund, only %s can be refunded by card at once.",
-				money.Amount{Minor: excess, Currency: v.Total.Currency}, money.Amount{Minor: excess - left, Currency: v.Total.Currency})
-		}
-		n.Status, n.Parts = NoteRefundPending, parts
-		v.Returned.Card += excess
-	}
-	n.Refund.Minor, n.Returned = excess, excess
-	v.Returned.All += excess
-	return nil
+	return max(0, v.Paid.Minor-v.Returned.All-v.Uncredited().Minor-elsewhere)
 }
 
-// noteParts distributes the refund of a credit note over the charges that paid the invoice, starting with the newest one. It takes no
-// more of each than is left of its part on the invoice. left is the amount that remains. held is what other credit notes of the
-// invoice refund.
-func (v Invoice) noteParts(amount int64, held map[string]int64) (parts []NotePart, left int64) {
-	paid, refunded := map[string]int64{}, map[string]int64{}
-	var charges []string
+// refundBy sets the refund of a new credit note, which the credited amount of the invoice already contains. It refunds the slack, except
+// what was handed back. left is the part that cannot be refunded by card at once.
+func (v *Invoice) refundBy(n *CreditNote, refunds Refunds) (left int64) {
+	n.Refund.Currency = v.Total.Currency
+	amount := v.Slack() - refunds.HandedBack
+	if n.Way == RefundNone || amount <= 0 {
+		return 0
+	}
+	if n.Way == RefundGateway {
+		n.Parts, left = v.noteParts(amount, refunds.Held)
+		amount -= left
+		if amount > 0 {
+			n.Status = NoteRefundPending
+		}
+	}
+	n.Refund.Minor, n.Returned = amount, amount
+	v.Returned = v.Returned.plus(amount, n.Way)
+	return left
+}
+
+// Freed returns the invoice without an amount of its slack, and what no invoice has of its charges from then on. What others have refunded
+// of a charge leaves the invoice together with it. refunds are those of the credit notes of the invoice.
+func (v Invoice) Freed(amount int64, refunds Refunds, at Place) (Invoice, []NotePart, error) {
+	v.Payments = slices.Clone(v.Payments)
+	var freed []NotePart
+	paid, refunded, charges := v.byCharge()
+	take := map[string]int64{}
+	for _, charge := range charges {
+		held := max(refunded[charge], refunds.Held[charge])
+		part := min(amount, paid[charge]-held)
+		if part <= 0 {
+			continue
+		}
+		amount -= part
+		part += held - refunds.Held[charge]
+		freed, take[charge] = append(freed, NotePart{Charge: charge, Amount: part}), part
+	}
+	out, err := v.without(at, func(p Payment) int64 {
+		less := min(take[p.Part.Charge], p.Amount.Minor)
+		take[p.Part.Charge] -= less
+		return less
+	})
+	return out, freed, err
+}
+
+// byCharge returns what is paid and refunded of each charge of the invoice, and the charges, the newest first.
+func (v Invoice) byCharge() (paid, refunded map[string]int64, charges []string) {
+	paid, refunded = map[string]int64{}, map[string]int64{}
 	for _, p := range slices.Backward(v.Payments) {
-		if p.Source != GatewayPayment {
+		if p.ReversedAt != nil {
 			continue
 		}
 		if _, seen := paid[p.Part.Charge]; !seen {
@@ -173,21 +218,41 @@ func (v Invoice) noteParts(amount int64, held map[string]int64) (parts []NotePar
 		paid[p.Part.Charge] += p.Amount.Minor
 		refunded[p.Part.Charge] += p.Part.Refunded
 	}
+	return paid, refunded, charges
+}
+
+// noteParts distributes the refund of a credit note over the charges that paid the invoice, starting with the newest one. It takes no
+// more of each than is left of its part on the invoice. left is the amount that remains. held is what other credit notes of the
+// invoice refund.
+func (v Invoice) noteParts(amount int64, held map[string]int64) (parts []NotePart, left int64) {
+	paid, refunded, charges := v.byCharge()
+	cards := map[string]bool{}
+	for _, p := range v.Payments {
+		cards[p.Part.Charge] = p.Source == GatewayPayment
+	}
 	for _, charge := range charges {
 		part := min(amount, paid[charge]-max(refunded[charge], held[charge]))
-		if part > 0 && len(parts) < maxNoteParts {
+		if part > 0 && cards[charge] && len(parts) < maxNoteParts {
 			parts, amount = append(parts, NotePart{Charge: charge, Amount: part}), amount-part
 		}
 	}
 	return parts, amount
 }
 
-// ReturnedByCard returns the invoice after its credit notes have refunded more through the payment gateway, or less if more is
-// negative, because a refund has failed.
-func (v Invoice) ReturnedByCard(more int64, at Place) Invoice {
-	v.Returned.All += more
-	v.Returned.Card += more
+// ReturnedBy returns the invoice after its credit notes have refunded more in a way, or less if more is negative, because a refund has
+// failed.
+func (v Invoice) ReturnedBy(more int64, way RefundWay, at Place) Invoice {
+	v.Returned = v.Returned.plus(more, way)
 	return v.settled(at)
+}
+
+// plus returns the sums after more was refunded in a way.
+func (r Returned) plus(more int64, way RefundWay) Returned {
+	r.All += more
+	if way == RefundGateway {
+		r.Card += more
+	}
+	return r
 }
 
 // settled returns the invoice in the state that follows from its amounts, after a credit or a failed refund reduced what is due.
@@ -252,7 +317,7 @@ func (n CreditNote) returned(r NoteRefund) (parts []NotePart, sum int64) {
 // least as new was applied before.
 func (n CreditNote) Refunded(r NoteRefund) (out CreditNote, parts []NotePart, newer bool) {
 	newer = r.Version > n.RefundSeen || r.Version == n.RefundSeen && n.RefundID == "" && (r.Shown || !holds(r.Status))
-	if n.Way != RefundGateway || !newer {
+	if n.Way == RefundNone || !newer {
 		return n, nil, false
 	}
 	switch {

@@ -3,7 +3,7 @@ package domain
 // InvoiceStatus is the state of an invoice.
 type InvoiceStatus string
 
-// The states of an invoice; void and credited are final.
+// The states of an invoice; void is final.
 const (
 	InvoiceDraft         InvoiceStatus = "draft"
 	InvoiceOpen          InvoiceStatus = "open"
@@ -54,8 +54,10 @@ var invoiceTransitions = map[InvoiceStatus]map[InvoiceAction]InvoiceStatus{
 		PayPart: InvoiceUncollectible, PayAll: InvoicePaid, ReversePart: InvoiceUncollectible, ReverseAll: InvoiceUncollectible, VoidUnpaidInvoice: InvoiceVoid,
 		CreditPart: InvoiceUncollectible, CreditAll: InvoiceCredited, CreditRest: InvoicePaid,
 	},
-	InvoiceVoid:     {},
-	InvoiceCredited: {},
+	InvoiceVoid: {},
+	InvoiceCredited: {
+		ReversePart: InvoicePartiallyPaid, ReverseAll: InvoiceOpen, ReverseExcess: InvoiceCredited, ReverseCredited: InvoiceCredited,
+	},
 }
 
 // Next returns the state after the action. It returns false if the state does not allow the action.

@@ -14,7 +14,8 @@ func TestInvoiceTransitions(t *testing.T) {
 		InvoiceDraft: "open paid", InvoiceOpen: "credited open paid partially_paid uncollectible void",
 		InvoicePartiallyPaid: "credited open paid paid partially_paid partially_paid partially_paid uncollectible",
 		InvoicePaid:          "credited open paid paid partially_paid",
-		InvoiceUncollectible: "credited paid paid uncollectible uncollectible uncollectible uncollectible void", InvoiceVoid: "", InvoiceCredited: "",
+		InvoiceUncollectible: "credited paid paid uncollectible uncollectible uncollectible uncollectible void", InvoiceVoid: "",
+		InvoiceCredited: "credited credited open partially_paid",
 	}
 	if len(invoiceTransitions) != len(want) {
 		t.Errorf("%d states have a row", len(invoiceTransitions))

@@ -22,6 +22,9 @@ const (
 // PaymentSource is where a payment comes from.
 type PaymentSource string
 
+// cardMethod is the method of card payments, which only the payment gateway records.
+const cardMethod = "card"
+
 // The sources of payments. A client can reverse only manual payments.
 const (
 	ManualPayment  PaymentSource = "manual"
@@ -37,12 +40,12 @@ type Payment struct {
 	PaidAt     time.Time
 	Reference  *string
 	ReversedAt *time.Time // nil: it counts
-	Part       ChargePart // only of source gateway
+	Part       ChargePart
 }
 
 // ChargePart is the charge that a payment is a part of, and the amount refunded of this part.
 type ChargePart struct {
-	Charge   string // pi_…
+	Charge   string // its ID
 	Place    int    // position among the parts, from 1 in the order of payment; 0: not stored
 	Refunded int64
 	Disputed bool // the payer disputes the charge, and the operator has not won the dispute
@@ -65,9 +68,11 @@ func ParsePaymentID(s string) (PaymentID, error) {
 	return id, nil
 }
 
-// payment converts the input to a payment of the invoice.
-func (v Invoice) payment(id PaymentID, in PaymentInput, at Place) (Payment, error) {
-	p := Payment{ID: id, Amount: in.Amount, Method: in.Method, Source: ManualPayment, PaidAt: at.Now, Reference: in.Reference}
+// receipt converts the input to a payment that names the invoice.
+func (v Invoice) receipt(id PaymentID, in PaymentInput, at Place) (Receipt, error) {
+	r := Receipt{
+		ID: id, Account: v.Account(), Invoice: v.ID, Amount: in.Amount.Minor, Method: in.Method, PaidAt: at.Now, Reference: in.Reference,
+	}
 	var currency, paidAt error
 	if in.Amount.Currency != v.Total.Currency {
 		currency = apperr.Field("amount.currency", "Must be %s, the currency of the invoice.", v.Total.Currency)
@@ -80,29 +85,26 @@ func (v Invoice) payment(id PaymentID, in PaymentInput, at Place) (Payment, erro
 		case when.After(at.Now):
 			paidAt = apperr.Field("paid_at", "Must not be in the future.")
 		}
-		p.PaidAt = when
+		r.PaidAt = when
 	}
-	return p, apperr.Join(currency, paidAt)
+	return r, apperr.Join(currency, paidAt)
 }
 
-// Pay returns the invoice with one more payment as the last one. match reports whether the version is the expected one. Pay calls
-// match after it checks the fields and before it checks the state.
-func (v Invoice) Pay(id PaymentID, in PaymentInput, at Place, match patch.Precondition) (Invoice, error) {
-	p, err := v.payment(id, in, at)
+// Accept returns the payment that a client records, if the invoice accepts it. match reports whether the version is the expected one.
+// Accept calls match after it checks the fields and before it checks the state.
+func (v Invoice) Accept(id PaymentID, in PaymentInput, at Place, match patch.Precondition) (Receipt, error) {
+	r, err := v.receipt(id, in, at)
 	if err != nil {
-		return Invoice{}, err
+		return Receipt{}, err
 	}
 	if err := match.Check(v.Version); err != nil {
-		return Invoice{}, err
+		return Receipt{}, err
 	}
-	if err := v.accepts(p.Amount.Minor); err != nil {
-		return Invoice{}, err
-	}
-	return v.received(p, at)
+	return r, v.Accepts(r.Amount)
 }
 
-// accepts returns the error for an amount that the invoice does not accept.
-func (v Invoice) accepts(amount int64) error {
+// Accepts returns the error for an amount that the invoice does not accept.
+func (v Invoice) Accepts(amount int64) error {
 	if _, ok := v.Status.Next(PayAll); !ok {
 		return v.move(PayAll, "paid")
 	}
@@ -133,20 +135,31 @@ func (v Invoice) received(p Payment, at Place) (Invoice, error) {
 	return v.At(at), nil
 }
 
-// Charge is money that a card payment brought for a booking.
+// Charge is money that a payment brought to an account.
 type Charge struct {
-	ID      string // the gateway's, pi_…
-	Booking BookingID
+	ID      string // pi_… of a card payment, else the uuid of the payment
+	Account AccountRef
 	Invoice InvoiceID // the invoice that it pays; zero: none named
 	Amount  money.Amount
+	Method  string
+	// PaidAt and Reference are shown of payments other than card payments.
+	PaidAt    time.Time
+	Reference *string
 	ChargeState
+}
+
+// Unallocated returns the charge before any invoice takes a part of it.
+func (c Charge) Unallocated() UnallocatedCharge {
+	return UnallocatedCharge{
+		ID: c.ID, Currency: c.Amount.Currency, Rest: c.Amount.Minor, Disputed: c.Disputed, Method: c.Method, PaidAt: &c.PaidAt, Reference: c.Reference,
+	}
 }
 
 // ChargeState contains what can change after a charge. The newest version counts.
 type ChargeState struct {
 	Refunded int64
 	Disputed bool
-	Version  int64 // of the payment intent
+	Version  int64 // of the account
 }
 
 // ChargedInvoice is a payment of an invoice that is a part of a charge.
@@ -164,6 +177,29 @@ type UnallocatedCharge struct {
 	Rest     int64
 	Parts    int // how many payments of invoices are parts of it
 	Disputed bool
+	Method   string
+	// PaidAt and Reference are shown of payments other than card payments.
+	PaidAt    *time.Time
+	Reference *string
+}
+
+// payment returns the payment that is the next part of the charge. The first part of a payment that a client recorded has its id.
+func (c UnallocatedCharge) payment(amount money.Amount, at Place) (Payment, error) {
+	p := Payment{
+		ID: ids.New[ids.PaymentPrefix](), Amount: amount, Method: c.Method, Source: GatewayPayment, PaidAt: at.Now, Reference: &c.ID,
+		Part: ChargePart{Charge: c.ID, Place: c.Parts + 1, Disputed: c.Disputed},
+	}
+	if c.Method == cardMethod {
+		return p, nil
+	}
+	p.Source, p.Reference = ManualPayment, c.Reference
+	if c.PaidAt != nil {
+		p.PaidAt = *c.PaidAt
+	}
+	if c.Parts > 0 {
+		return p, nil
+	}
+	return p, p.ID.Scan(c.ID)
 }
 
 // RefundedParts returns the amount refunded of each part of a charge, given the amount refunded of the whole charge. parts are in
@@ -205,47 +241,77 @@ func (v Invoice) Refunded(parts map[PaymentID]int64, disputed bool) Invoice {
 	return v
 }
 
-// PayByCard returns the invoice with as much of a charge as it accepts. taken is 0 if it accepts nothing.
-func (v Invoice) PayByCard(id PaymentID, c UnallocatedCharge, at Place) (out Invoice, taken int64, err error) {
+// PayWith returns the invoice with as much of a charge as it accepts. taken is 0 if it accepts nothing.
+func (v Invoice) PayWith(c UnallocatedCharge, at Place) (out Invoice, taken int64, err error) {
 	taken = min(c.Rest, v.Due().Minor)
 	if c.Currency != "" && c.Currency != v.Total.Currency || taken <= 0 || !v.Status.Awaits() || len(v.Payments) >= maxCardPayments {
 		return v, 0, nil
 	}
-	out, err = v.received(Payment{
-		ID: id, Amount: money.Amount{Minor: taken, Currency: v.Total.Currency}, Method: "card", Source: GatewayPayment, PaidAt: at.Now,
-		Reference: &c.ID, Part: ChargePart{Charge: c.ID, Place: c.Parts + 1, Disputed: c.Disputed},
-	}, at)
+	p, err := c.payment(money.Amount{Minor: taken, Currency: v.Total.Currency}, at)
+	if err != nil {
+		return v, 0, err
+	}
+	out, err = v.received(p, at)
 	return out, taken, err
 }
 
-// Reverse returns the invoice on which a payment no longer counts, and the payment's index in the list. If the payment is already
-// reversed, nothing changes.
-func (v Invoice) Reverse(id PaymentID, at Place, match patch.Precondition) (Invoice, int, error) {
+// Reversible returns a payment of the invoice that a client recorded. match reports whether the version is the expected one.
+func (v Invoice) Reversible(id PaymentID, match patch.Precondition) (Payment, error) {
 	i := slices.IndexFunc(v.Payments, func(p Payment) bool { return p.ID == id })
 	if i < 0 {
-		return Invoice{}, 0, ErrPaymentNotFound
+		return Payment{}, ErrPaymentNotFound
 	}
 	if err := match.Check(v.Version); err != nil {
-		return Invoice{}, 0, err
+		return Payment{}, err
 	}
-	p := v.Payments[i]
-	switch {
-	case p.Source != ManualPayment:
-		return Invoice{}, 0, ErrTransition.WithMessage("Only payments with the source manual can be reversed. Refund this payment instead.").WithField("status")
-	case p.ReversedAt != nil:
-		return v, i, nil
+	if v.Payments[i].Source != ManualPayment {
+		return Payment{}, ErrTransition.WithMessage("Only payments with the source manual can be reversed. Refund this payment instead.").WithField("status")
 	}
-	v.Paid.Minor -= p.Amount.Minor
-	if err := v.move(v.reversal(), "relieved of a payment"); err != nil {
-		return Invoice{}, 0, err
-	}
-	p.ReversedAt = &at.Now
+	return v.Payments[i], nil
+}
+
+// Reversed returns the invoice on which the parts of a charge no longer count.
+func (v Invoice) Reversed(charge string, at Place) (Invoice, error) {
+	return v.without(at, func(p Payment) int64 {
+		if p.Part.Charge != charge {
+			return 0
+		}
+		return p.Amount.Minor
+	})
+}
+
+// without returns the invoice with less paid by each payment. A payment of which nothing is left no longer counts.
+func (v Invoice) without(at Place, less func(p Payment) int64) (Invoice, error) {
 	v.Payments = slices.Clone(v.Payments)
-	v.Payments[i] = p
+	taken := int64(0)
+	for i, p := range slices.Backward(v.Payments) {
+		if p.ReversedAt != nil {
+			continue
+		}
+		amount := less(p)
+		taken += amount
+		switch amount {
+		case 0:
+			continue
+		case p.Amount.Minor:
+			p.ReversedAt, p.Part.Refunded = &at.Now, 0
+		default:
+			p.Amount.Minor -= amount
+			p.Part.Refunded = min(p.Part.Refunded, p.Amount.Minor)
+		}
+		v.Payments[i] = p
+	}
+	if taken == 0 {
+		return v, nil
+	}
+	v.Paid.Minor -= taken
+	if err := v.move(v.reversal(), "relieved of a payment"); err != nil {
+		return Invoice{}, err
+	}
 	if v.Status != InvoicePaid {
 		v.PaidAt = nil
 	}
-	return v.At(at), i, nil
+	return v.At(at), nil
 }
 
 // reversal returns the action of a reversal that left the paid amount of the invoice.

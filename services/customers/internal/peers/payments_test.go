@@ -44,7 +44,7 @@ func TestRefundNote(t *testing.T) {
 			w.WriteHeader(c.status)
 			_, _ = io.WriteString(w, c.body)
 		})
-		got, err := (&peers.Payments{Client: client}).RefundNote(pgtest.Ctx(t, caller.Test), n)
+		got, err := (&peers.Payments{Client: client}).RefundNote(pgtest.Ctx(t, caller.Test), n, 3)
 		var refused *domain.RefusedRefundError
 		if errors.As(err, &refused) != c.refused || (err != nil) != (c.refused || c.unknown) {
 			t.Errorf("%s: %v", name, err)

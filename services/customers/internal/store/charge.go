@@ -6,113 +6,114 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// maxPayable bounds the invoices and the charges of a booking that one transaction allocates.
+// maxPayable bounds the invoices and the charges of an account that one transaction allocates.
 const maxPayable = 100
 
-// HoldMoney prevents other transactions from allocating money of a booking until this one ends. The lock is taken with the next
-// statement, before it. Call it before you lock an invoice.
-func HoldMoney(tx pg.Tx, booking domain.BookingID) {
-	pg.Queue(tx, "hold money of a booking", `select `+holdMoney("@booking"), pg.Args{"booking": booking})
+// StoredCharge is a charge as it is stored.
+type StoredCharge struct {
+	ID        string
+	Amount    int64
+	Refunded  int64
+	Disputed  bool
+	Reference *string
+	Version   int64
+	Recorded  bool // payments has recorded it
 }
 
-// HoldMoneyOfInvoice is HoldMoney for the booking of an invoice, if it has one.
-func HoldMoneyOfInvoice(tx pg.Tx, id domain.InvoiceID) {
-	pg.Queue(tx, "hold money of an invoice", `select `+holdMoney("v.booking_id")+` from invoices v
-		where v.tenant_id = @tenant and v.livemode = @live and v.id = @id and v.booking_id is not null`, pg.Args{"id": id})
-}
-
-func holdMoney(booking string) string {
-	return `pg_advisory_xact_lock(hashtextextended('money of ' || @tenant::uuid::text || @live::boolean::text || ` + booking + `::uuid::text, 0))`
-}
-
-// InvoiceWithCard is Invoice together with the sum of the charges of its booking in its currency, both as of the same instant.
-func InvoiceWithCard(ctx context.Context, q pg.Q, id domain.InvoiceID) (v domain.Invoice, received int64, err error) {
-	v, err = pg.One(ctx, q, pg.With(scanInvoice, &received), domain.ErrInvoiceNotFound, `select `+invoiceColumns+`, (select coalesce(sum(c.amount), 0)::bigint from charges c
-			where c.tenant_id = @tenant and c.livemode = @live and c.booking_id = v.booking_id and coalesce(c.currency, v.currency) = v.currency)
-		from invoices v where v.tenant_id = @tenant and v.livemode = @live and v.id = @id`, pg.Args{"id": id})
-	return v, received, err
-}
-
-// InsertCharge writes a charge that is not allocated to an invoice yet. It returns false if the charge is already stored. Its row
-// is locked until the transaction ends.
-func InsertCharge(ctx context.Context, tx pg.Tx, c domain.Charge) (bool, error) {
-	tag, err := tx.Exec(ctx, `
-		insert into charges (tenant_id, livemode, id, booking_id, amount, unapplied, currency)
-		values (@tenant, @live, @id, @booking, @amount, @amount, @currency)
-		on conflict do nothing`, pg.Args{"id": c.ID, "booking": c.Booking, "amount": c.Amount.Minor, "currency": c.Amount.Currency})
-	if err != nil {
-		return false, fmt.Errorf("insert charge: %w", err)
+// chargeArgs returns the columns of a charge by name.
+func chargeArgs(c domain.Charge, unapplied int64) pg.Args {
+	args := pg.Args{
+		"id": c.ID, "account": c.Account.UUID(), "amount": c.Amount.Minor, "unapplied": unapplied, "currency": c.Amount.Currency, "method": c.Method,
+		"reference": c.Reference, "paid_at": c.PaidAt, "invoice": nil, "version": c.Version,
 	}
-	return tag.RowsAffected() == 1, nil
+	if !c.Invoice.IsZero() {
+		args["invoice"] = c.Invoice
+	}
+	return args
+}
+
+// PutCharge writes a charge that the account has not shown before, with the next statement, before it. unapplied is the amount that no
+// invoice took. A payment that a client recorded is complete from then on.
+func PutCharge(tx pg.Tx, c domain.Charge, unapplied int64) {
+	pg.Queue(tx, "put charge", `
+		insert into charges as c (tenant_id, livemode, id, booking_id, amount, unapplied, currency, method, reference, paid_at, invoice_id, version)
+		values (@tenant, @live, @id, @account, @amount, @unapplied, @currency, @method, @reference, @paid_at, @invoice, @version)
+		on conflict (tenant_id, livemode, id) do update set amount = excluded.amount, unapplied = excluded.unapplied, version = excluded.version,
+			call_amount = null, call_since = null, call_until = null, call_next = null, call_request = '', call_actor = ''`, chargeArgs(c, unapplied))
 }
 
 // undirected is what other refunds than those of credit notes have returned of a charge.
 const undirected = `case when c.directed > c.refunded then c.refunded else c.refunded - c.directed end`
 
-// UnallocatedCharges returns the charges of a booking with a part that is neither allocated to an invoice nor refunded, the oldest
+// UnallocatedCharges returns the charges of an account with a part that is neither allocated to an invoice nor refunded, the oldest
 // first.
-func UnallocatedCharges(ctx context.Context, q pg.Q, booking domain.BookingID) ([]domain.UnallocatedCharge, error) {
+func UnallocatedCharges(ctx context.Context, q pg.Q, of domain.AccountRef) ([]domain.UnallocatedCharge, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.UnallocatedCharge], `
-		select c.id, coalesce(c.currency, '') as currency, c.unapplied - `+undirected+` as rest, c.disputed,
+		select c.id, coalesce(c.currency, '') as currency, c.unapplied - `+undirected+` as rest, c.disputed, c.method, c.paid_at, c.reference,
 			(select count(*) from invoices v
 				join invoice_payments p on p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = v.id
-				where v.tenant_id = @tenant and v.livemode = @live and v.booking_id = @booking
-					and p.source = 'gateway' and coalesce(p.charge_id, p.reference) = c.id)::int as parts
+				where v.tenant_id = @tenant and v.livemode = @live and `+ofAccount(of)+`
+					and p.charge_id = c.id)::int as parts
 		from charges c
-		where c.tenant_id = @tenant and c.livemode = @live and c.booking_id = @booking
-			and c.unapplied > `+undirected+`
-		order by c.created_at nulls first, c.id limit @limit`, pg.Args{"booking": booking, "limit": maxPayable})
+		where c.tenant_id = @tenant and c.livemode = @live and c.booking_id = @account
+			and c.unapplied > `+undirected+` and coalesce(c.currency, @currency) = @currency
+		order by c.created_at nulls first, c.id limit @limit`, accountArgs(of, pg.Args{"limit": maxPayable}))
 }
 
-// TakeUnapplied records that an invoice took an amount of a charge.
-func TakeUnapplied(ctx context.Context, tx pg.Tx, id string, amount int64) error {
-	_, err := tx.Exec(ctx, `update charges c set unapplied = c.unapplied - @amount
-		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id`, pg.Args{"id": id, "amount": amount})
+// AddUnapplied changes the amount of a charge that no invoice took.
+func AddUnapplied(ctx context.Context, tx pg.Tx, id string, more int64) error {
+	_, err := tx.Exec(ctx, `update charges c set unapplied = c.unapplied + @more
+		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id`, pg.Args{"id": id, "more": more})
 	if err != nil {
 		return fmt.Errorf("save charge: %w", err)
 	}
 	return nil
 }
 
-// PutChargeState writes the gateway's state of a charge. newer is false if a state at least as new is stored already. unapplied is
-// the amount that no invoice took.
-func PutChargeState(ctx context.Context, tx pg.Tx, c domain.Charge) (unapplied int64, newer bool, err error) {
-	found, err := pg.Many(ctx, tx, pgx.RowTo[int64], `
+// PutChargeState writes the newest state of a charge. Its amount only rises.
+func PutChargeState(ctx context.Context, tx pg.Tx, c domain.Charge) error {
+	_, err := tx.Exec(ctx, `
 		update charges c set refunded = @refunded, disputed = @disputed, version = @version,
 			amount = greatest(c.amount, @amount), unapplied = c.unapplied + greatest(0, @amount - c.amount)
-		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id and c.version < @version returning c.unapplied`,
+		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id`,
 		pg.Args{"id": c.ID, "amount": c.Amount.Minor, "refunded": c.Refunded, "disputed": c.Disputed, "version": c.Version})
-	if err != nil || len(found) == 0 {
-		return 0, false, err
+	if err != nil {
+		return fmt.Errorf("save state of a charge: %w", err)
 	}
-	return found[0], true, nil
+	return nil
+}
+
+// ClearCharge writes that a payment was reversed.
+func ClearCharge(tx pg.Tx, id string) {
+	pg.Queue(tx, "clear charge", `update charges c set amount = 0, unapplied = 0
+		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id`, pg.Args{"id": id})
 }
 
 // Charge reads a charge with the amount that no invoice took.
-func Charge(ctx context.Context, q pg.Q, id string) (c domain.Charge, unapplied int64, err error) {
+func Charge(ctx context.Context, q pg.Q, of domain.AccountRef, id string) (c domain.Charge, unapplied int64, err error) {
 	c, err = pg.One(ctx, q, func(row pgx.CollectableRow) (c domain.Charge, err error) {
-		return c, row.Scan(&c.ID, &c.Booking, &c.Amount.Minor, &c.Refunded, &c.Disputed, &c.Version, &unapplied)
-	}, pgx.ErrNoRows, `select c.id, c.booking_id, c.amount, c.refunded, c.disputed, c.version, c.unapplied from charges c
+		return c, row.Scan(&c.ID, &c.Amount.Minor, &c.Refunded, &c.Disputed, &c.Version, &unapplied)
+	}, pgx.ErrNoRows, `select c.id, c.amount, c.refunded, c.disputed, c.version, c.unapplied from charges c
 		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id`, pg.Args{"id": id})
+	c.Account = of
 	return c, unapplied, err
 }
 
 // ChargedInvoices returns the invoices that a charge paid, in the order of payment.
-func ChargedInvoices(ctx context.Context, q pg.Q, c domain.Charge) ([]domain.ChargedInvoice, error) {
+func ChargedInvoices(ctx context.Context, q pg.Q, of domain.AccountRef, charge string) ([]domain.ChargedInvoice, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.ChargedInvoice], `
 		select p.invoice_id as invoice, p.id as payment, p.amount,
 			coalesce((select sum(r.amount) from credit_note_refunds r where r.tenant_id = @tenant and r.livemode = @live and r.charge_id = @id
 				and r.invoice_id = p.invoice_id and r.known), 0)::bigint as directed from invoices v
 		join invoice_payments p on p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = v.id
-		where v.tenant_id = @tenant and v.livemode = @live and v.booking_id = @booking
-			and p.source = 'gateway' and coalesce(p.charge_id, p.reference) = @id
-		order by p.charge_part, p.paid_at, p.id`, pg.Args{"booking": c.Booking, "id": c.ID})
+		where v.tenant_id = @tenant and v.livemode = @live and `+ofAccount(of)+`
+			and p.reversed_at is null and p.charge_id = @id
+		order by p.charge_part, p.paid_at, p.id`, accountArgs(of, pg.Args{"id": charge}))
 }
 
 // PutDisputed writes whether payments are disputed. It does not change the version of their invoices, which the transaction has
@@ -134,28 +135,27 @@ func PutDisputed(ctx context.Context, tx pg.Tx, list []domain.ChargedInvoice, di
 	return nil
 }
 
-// PayableInvoices returns the invoices of a booking that await money, in the order in which they are paid: first the named one,
-// then the others, oldest first.
-func PayableInvoices(ctx context.Context, q pg.Q, booking domain.BookingID, named domain.InvoiceID) ([]domain.InvoiceID, error) {
-	return pg.Many(ctx, q, pgx.RowTo[domain.InvoiceID], `
-		select v.id from invoices v
-		where v.tenant_id = @tenant and v.livemode = @live and v.booking_id = @booking and v.status in ('open', 'partially_paid', 'uncollectible')
+// MoneyInvoice is an invoice of an account that awaits money, or on which credit notes may have left more money than it needs.
+type MoneyInvoice struct {
+	ID     domain.InvoiceID
+	Awaits bool
+}
+
+// MoneyInvoices returns the invoices of an account that await money or may have too much of it, in the order in which they are paid: first
+// the named one, then the others, oldest first.
+func MoneyInvoices(ctx context.Context, q pg.Q, of domain.AccountRef, named domain.InvoiceID) ([]MoneyInvoice, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[MoneyInvoice], `
+		select v.id, v.status in ('open', 'partially_paid', 'uncollectible') as awaits from invoices v
+		where v.tenant_id = @tenant and v.livemode = @live and `+ofAccount(of)+` and v.currency = @currency
+			and (v.status in ('open', 'partially_paid', 'uncollectible') or v.credited > v.returned and v.paid > v.returned)
 		order by v.id is distinct from @named::uuid, v.created_at, v.id
-		limit @limit`, pg.Args{"booking": booking, "named": named, "limit": maxPayable})
+		limit @limit`, accountArgs(of, pg.Args{"named": named, "limit": maxPayable}))
 }
 
-// BookingMoney is a booking of any tenant with money that is not allocated to an invoice.
-type BookingMoney struct {
-	TenantID  ids.Tenant
-	Livemode  bool
-	BookingID domain.BookingID
-}
-
-// UnallocatedBookings returns up to limit bookings after the given one, of all tenants and modes, that have money not allocated to
-// an invoice. tx has the worker role.
-func UnallocatedBookings(ctx context.Context, tx pg.Tx, after BookingMoney, limit int) ([]BookingMoney, error) {
-	return pg.Many(ctx, tx, pgx.RowToStructByName[BookingMoney], `
-		select distinct c.tenant_id, c.livemode, c.booking_id from charges c
-		where c.unapplied > `+undirected+` and (c.tenant_id, c.livemode, c.booking_id) > ($1::uuid, $2::boolean, $3::uuid)
-		order by c.tenant_id, c.livemode, c.booking_id limit $4`, after.TenantID.UUID(), after.Livemode, after.BookingID.UUID(), limit)
+// InvoiceWithCard is Invoice together with the sum of the card payments of its booking in its currency, both as of the same instant.
+func InvoiceWithCard(ctx context.Context, q pg.Q, id domain.InvoiceID) (v domain.Invoice, received int64, err error) {
+	v, err = pg.One(ctx, q, pg.With(scanInvoice, &received), domain.ErrInvoiceNotFound, `select `+invoiceColumns+`, (select coalesce(sum(c.amount), 0)::bigint from charges c
+			where c.tenant_id = @tenant and c.livemode = @live and c.booking_id = v.booking_id and c.method = 'card' and coalesce(c.currency, v.currency) = v.currency)
+		from invoices v where v.tenant_id = @tenant and v.livemode = @live and v.id = @id`, pg.Args{"id": id})
+	return v, received, err
 }

@@ -25,6 +25,8 @@ func fillCharges(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
 	for _, sql := range []string{
 		`insert into charges (tenant_id, livemode, id, booking_id, amount, unapplied, currency)
 		select tenant_id, livemode, 'pi_' || id, booking_id, 3, case when seq <= 1000 then 2 else 0 end, 'USD' from invoices where tenant_id = '%[1]x'`,
+		`insert into money_accounts (tenant_id, livemode, id, currency, returned, version)
+		select distinct tenant_id, livemode, booking_id, 'USD', 5, 7 from invoices where tenant_id = '%[1]x'`,
 		`update invoice_payments set source = 'gateway', charge_id = 'pi_' || invoice_id, charge_part = 1 where tenant_id = '%[1]x'`,
 	} {
 		if _, err := conn.Exec(t.Context(), fmt.Sprintf(sql, tenant.UUID())); err != nil {
@@ -56,23 +58,36 @@ func TestMoneyOfABookingUsesItsIndexes(t *testing.T) {
 	if err := conn.QueryRow(t.Context(), `select id, booking_id from invoices where tenant_id = $1 and seq = 760`, tenant).Scan(&invoice, &booking); err != nil {
 		t.Fatal(err)
 	}
+	of := domain.AccountRef{Booking: booking, Currency: "USD"}
 	for name, tc := range map[string]struct {
 		read func(ctx context.Context, q pg.Q) (int, error)
 		want int
 		by   []string
 	}{
 		"unallocated charges": {func(ctx context.Context, q pg.Q) (int, error) {
-			list, err := store.UnallocatedCharges(ctx, q, booking)
+			list, err := store.UnallocatedCharges(ctx, q, of)
 			return len(list), err
 		}, 1, []string{"charges_unallocated", "invoices_booking", "invoice_payments_pkey"}},
 		"payable invoices": {func(ctx context.Context, q pg.Q) (int, error) {
-			list, err := store.PayableInvoices(ctx, q, booking, domain.InvoiceID{})
+			list, err := store.MoneyInvoices(ctx, q, of, domain.InvoiceID{})
 			return len(list), err
 		}, 20, []string{"invoices_booking"}},
 		"charged invoices": {func(ctx context.Context, q pg.Q) (int, error) {
-			list, err := store.ChargedInvoices(ctx, q, domain.Charge{ID: "pi_" + uuidOf(invoice), Booking: booking})
+			list, err := store.ChargedInvoices(ctx, q, of, "pi_"+uuidOf(invoice))
 			return len(list), err
 		}, 1, []string{"invoices_booking", "invoice_payments_pkey"}},
+		"account of an invoice": {func(ctx context.Context, q pg.Q) (int, error) {
+			a, err := store.AccountOfInvoice(ctx, q, invoice)
+			return int(a.Version), err
+		}, 7, []string{"invoices_pkey", "charges_calls", "money_accounts_pkey"}},
+		"handed back": {func(ctx context.Context, q pg.Q) (int, error) {
+			back, err := store.HandedBack(ctx, q, of)
+			return int(back.Sum), err
+		}, 5, []string{"invoices_booking", "charges_booking", "money_accounts_pkey", "invoice_payments_pkey"}},
+		"dues": {func(ctx context.Context, q pg.Q) (int, error) {
+			d, err := store.Dues(ctx, q, of, invoice)
+			return int(d.Version), err
+		}, 7, []string{"invoices_booking", "invoices_pkey", "money_accounts_pkey"}},
 		"invoice with what was taken": {func(ctx context.Context, q pg.Q) (int, error) {
 			_, received, err := store.InvoiceWithCard(ctx, q, invoice)
 			return int(received), err

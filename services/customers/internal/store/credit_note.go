@@ -116,7 +116,7 @@ func UpdateCreditNote(ctx context.Context, tx pg.Tx, n domain.CreditNote, visibl
 	}
 	args["visible"] = visible
 	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], domain.ErrCreditNoteNotFound, `
-		update credit_notes n set status = @status, returned = @returned, refund_id = nullif(@refund_id::text, ''), refund_version = @refund_version,
+		update credit_notes n set status = @status, refund_amount = @refund_amount, refund_parts = @parts, returned = @returned, refund_id = nullif(@refund_id::text, ''), refund_version = @refund_version,
 			call_attempt = @attempt, call_since = @since, call_until = @until, call_next = @next, call_request = @request, call_actor = @actor,
 			version = n.version + @visible::boolean::int,
 			updated_at = case when @visible::boolean then clock_timestamp() else n.updated_at end

@@ -49,6 +49,10 @@ func EraseInvoices(ctx context.Context, tx pg.Tx, customer domain.CustomerID, af
 	b := &pgx.Batch{}
 	b.Queue(`update invoice_payments p set reference = null
 		where p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = any(@ids) and p.reference is not null`, pg.Args{"ids": ids})
+	b.Queue(`update charges c set reference = null
+		from invoices v where v.tenant_id = @tenant and v.livemode = @live and v.id = any(@ids)
+			and c.tenant_id = @tenant and c.livemode = @live and c.booking_id = `+invoiceAccount+`
+			and c.invoice_id = v.id and c.reference is not null`, pg.Args{"ids": ids})
 	b.Queue(`delete from invoice_metadata m where m.tenant_id = @tenant and m.livemode = @live and m.invoice_id = any(@ids)`, pg.Args{"ids": ids})
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return nil, fmt.Errorf("erase invoices: %w", err)

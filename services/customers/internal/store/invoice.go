@@ -44,7 +44,7 @@ type storedPayment struct {
 	PaidAt     time.Time  `json:"paid_at"`
 	Reference  *string    `json:"reference"`
 	ReversedAt *time.Time `json:"reversed_at"`
-	Charge     *string    `json:"charge"`
+	Charge     string     `json:"charge"`
 	Part       int        `json:"part"`
 	Refunded   int64      `json:"refunded"`
 	Disputed   bool       `json:"disputed"`
@@ -77,10 +77,7 @@ func scanInvoice(row pgx.CollectableRow) (domain.Invoice, error) {
 		one := domain.Payment{
 			Amount: money.Amount{Minor: p.Amount, Currency: currency}, Method: p.Method, Source: domain.PaymentSource(p.Source),
 			PaidAt: p.PaidAt.UTC(), Reference: p.Reference, ReversedAt: p.ReversedAt,
-			Part: domain.ChargePart{Place: p.Part, Refunded: p.Refunded, Disputed: p.Disputed},
-		}
-		if one.Source == domain.GatewayPayment {
-			one.Part.Charge = chargeOf(p)
+			Part: domain.ChargePart{Charge: p.Charge, Place: p.Part, Refunded: p.Refunded, Disputed: p.Disputed},
 		}
 		err = errors.Join(err, one.ID.Scan(p.ID))
 		v.Payments = append(v.Payments, one)
@@ -89,19 +86,6 @@ func scanInvoice(row pgx.CollectableRow) (domain.Invoice, error) {
 		return domain.Invoice{}, fmt.Errorf("invoice %s: %w", v.ID, err)
 	}
 	return v, nil
-}
-
-// chargeOf returns the gateway's charge of a payment. A version of this service that does not store the charge wrote it into the
-// reference.
-func chargeOf(p storedPayment) string {
-	switch {
-	case p.Charge != nil:
-		return *p.Charge
-	case p.Reference != nil:
-		return *p.Reference
-	default:
-		return ""
-	}
 }
 
 // unmarshal reads JSON. null leaves v unchanged.
@@ -258,13 +242,19 @@ func AddPayment(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice
 	return updateInvoice(ctx, tx, after, noNumber, v, "")
 }
 
-// ReversePayment is UpdateInvoice with the reversal of the payment at index i of the invoice.
-func ReversePayment(ctx context.Context, tx pg.Tx, v domain.Invoice, i int) (domain.Invoice, error) {
-	after := &pgx.Batch{}
+// ReducePayments is UpdateInvoice with the amounts and the reversals of all payments.
+func ReducePayments(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
+	after, amounts, refunded := &pgx.Batch{}, make([]int64, len(v.Payments)), make([]int64, len(v.Payments))
+	reversed := make([]*time.Time, len(v.Payments))
+	for i, p := range v.Payments {
+		amounts[i], refunded[i], reversed[i] = p.Amount.Minor, p.Part.Refunded, p.ReversedAt
+	}
 	after.Queue(`
-		update invoice_payments p set reversed_at = @at
-		where p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = @invoice and p.position = @position`,
-		pg.Args{"invoice": v.ID, "position": i + 1, "at": v.Payments[i].ReversedAt})
+		update invoice_payments p set amount = r.amount, refunded = r.refunded, reversed_at = r.reversed_at
+		from unnest(@amounts::bigint[], @refunded::bigint[], @reversed::timestamptz[]) with ordinality r (amount, refunded, reversed_at, position)
+		where p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = @invoice and p.position = r.position
+			and (p.amount, p.refunded, p.reversed_at) is distinct from (r.amount, r.refunded, r.reversed_at)`,
+		pg.Args{"invoice": v.ID, "amounts": amounts, "refunded": refunded, "reversed": reversed})
 	return updateInvoice(ctx, tx, after, noNumber, v, "")
 }
 

@@ -45,6 +45,7 @@ var rows = []pgtest.Row{
 	{"quote_metadata", "key, value, quote_id", "'k', 'v', " + u},
 	{"quote_counters", "next", "1"},
 	{"test_clocks", "version", "1"},
+	{"money_accounts", "id, currency, returned, version", u + ", 'USD', 0, 1"},
 	{"charges", "id, booking_id, amount, unapplied", "'pi_1', gen_random_uuid(), 1, 0"},
 }
 
@@ -59,7 +60,7 @@ func TestWorkerSeesOnlyWhatItServes(t *testing.T) {
 	for _, table := range []string{
 		"customer_words", "customer_metadata", "catalogue_items", "invoices", "invoice_payments", "invoice_metadata",
 		"invoice_counters", "lead_words", "lead_metadata",
-		"quote_metadata", "quote_counters", "credit_note_refunds", "credit_note_counters",
+		"quote_metadata", "quote_counters", "credit_note_refunds", "credit_note_counters", "money_accounts",
 	} {
 		err := db.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 			_, err := tx.Exec(ctx, `select from `+table)

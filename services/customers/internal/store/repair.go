@@ -13,10 +13,11 @@ import (
 
 // The queries of the command repair. Package repair describes their columns.
 const (
-	// Copies is what this service holds of other services' objects.
+	// Copies is what this service holds of other services' objects. It does not know the version of a payment intent.
 	Copies = `
 		select 'bk', tenant_id, livemode, id::text, version, '', '' from bookings
-		union all select 'pi', tenant_id, livemode, id, version, '', '' from charges
+		union all select 'pi', tenant_id, livemode, id, 0, '', '' from charges where method = 'card'
+		union all select 'ma', tenant_id, livemode, id::text || ':' || currency, version, '', '' from money_accounts
 		union all select split_part(id, '_', 1), tenant_id, livemode, id, version, '', '' from catalogue_items`
 	OwnCustomers = `
 		select tenant_id, livemode, id::text as key, version, updated_at as changed_at, erased_at is null as logged, '{bookings}'::text[] as holders,

@@ -54,6 +54,9 @@ func allFailpoints() (list []struct{ name, service string }) {
 	for _, f := range creditFailpoints {
 		list = append(list, struct{ name, service string }{f.name, f.service})
 	}
+	for _, f := range receiptFailpoints {
+		list = append(list, struct{ name, service string }{f.name, f.service})
+	}
 	for _, name := range oauthFailpoints {
 		list = append(list, struct{ name, service string }{name, "identity"})
 	}
