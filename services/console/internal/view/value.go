@@ -68,6 +68,14 @@ var tones = map[string]string{
 // enumerations are the fields whose values are enumerations.
 var enumerations = []string{"pricing", "booking_mode", "tax_behavior", "refund", "method", "source_kind", "kind", "deposit_type", "recurrence", "capture_method", "reason", "cause", "disabled_reason", "failure_reason", "booking_status", "role", "mode"}
 
+// amount shows an amount. Only a rounded total shows its rounding.
+func (v Values) amount(out Value, m domain.Money) Value {
+	if out.Kind, out.Text = Amount, v.Money(m); out.Name == "rounding_amount" && m.Minor == 0 {
+		out.Kind, out.Text = Nothing, ""
+	}
+	return out
+}
+
 // Of returns how a page shows a field of a resource.
 func (v Values) Of(o domain.Object, name string) Value {
 	out := Value{Name: name, Label: v.Label(name), Kind: Plain}
@@ -85,10 +93,7 @@ func (v Values) Of(o domain.Object, name string) Value {
 		return out
 	}
 	if m, ok := o.Money(name); ok && strings.Contains(name, "amount") || ok && o.Object(name) != nil {
-		if out.Kind, out.Text = Amount, v.Money(m); name == "rounding_amount" && m.Minor == 0 { // only a rounded total shows it
-			out.Kind, out.Text = Nothing, ""
-		}
-		return out
+		return v.amount(out, m)
 	}
 	switch value := raw.(type) {
 	case nil:

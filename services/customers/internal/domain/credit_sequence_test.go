@@ -172,7 +172,7 @@ func wrongNote(v, next Invoice, n CreditNote) string {
 		return fmt.Sprintf("%v is credited after %d of %v; the invoice has %d", n.Total, v.Credited, v.Total, next.Credited)
 	case parts.Gross()+n.Rounding.Minor != n.Total.Minor || lines != n.Total.Minor || n.Rounding.Minor != 0 && !rounded || n.Total.Minor%money.Step(n.Total.Currency) != 0:
 		return fmt.Sprintf("the total is %d with a rounding of %d, the lines add up to %d, and the sets of taxes to %d", n.Total.Minor, n.Rounding.Minor, lines, parts.Gross())
-	case err != nil || err3 != nil || rest > left && !(many && after.empty()) || rest < left && !many || rest == 0 && !after.empty():
+	case err != nil || err3 != nil || rest > left && (!many || !after.empty()) || rest < left && !many || rest == 0 && !after.empty():
 		return fmt.Sprintf("%d is left, %d of the sets of taxes %+v, %v", rest, left, after, err)
 	}
 	return ""

@@ -13,6 +13,9 @@ import (
 
 	"codeberg.org/go-pdf/fpdf"
 
+	"holdfast.dev/libs/money"
+
+	"holdfast.dev/services/customers/internal/domain"
 	"holdfast.dev/services/customers/internal/view"
 )
 
@@ -103,4 +106,23 @@ func mediaBox(t testing.TB, pdf []byte) (width, height float64) {
 		t.Fatal("no size of pages")
 	}
 	return number(t, m[1]) / 72 * 25.4, number(t, m[2]) / 72 * 25.4
+}
+
+// TestPDFPrintsTheRounding checks that a document whose total is rounded prints the difference, and that others do not.
+func TestPDFPrintsTheRounding(t *testing.T) {
+	t.Parallel()
+	for minor, want := range map[int64]string{1005: "0.002", 1000: ""} {
+		var texts []string
+		for _, page := range pagesOfTexts(t, render(t, priced(t, domain.NoTerms("KWD"), "KW", domain.Line{
+			Description: "Cruise", Quantity: 1, UnitAmount: minor, Taxes: []money.Tax{{Name: "VAT", Rate: money.RateOfBps(minor % 10 * 165)}},
+		}))) {
+			for _, s := range page {
+				texts = append(texts, s.text)
+			}
+		}
+		i := slices.Index(texts, "Rounding")
+		if (i < 0) != (want == "") || want != "" && !strings.Contains(texts[i+1], want) {
+			t.Errorf("%d: %q", minor, texts)
+		}
+	}
 }

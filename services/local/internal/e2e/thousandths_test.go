@@ -24,7 +24,7 @@ func TestThousandthsArePaidByCard(t *testing.T) {
 
 	customer := m.want(t, http.StatusCreated, http.MethodPost, "/customers", `{"first_name":"Noor","email":"noor@example.com"}`).id(t)
 	tag := unique("thousandths")
-	// 3 × 3.335 = 10.005 → 10.010, less 3.33 % → 0.330, tax of 8.25 % on 9.680 → 0.800
+	// 3 × 3.335 = 10.005, less 3.33 % → 0.333, tax of 8.25 % on 9.672 → 0.798
 	quote := m.insist(t, http.MethodPost, "/quotes", fmt.Sprintf(`{"customer_id":%q,"event_date":%q,"line_items":[{"description":"A day on the water",`+
 		`"quantity":3,"unit_amount":{"amount":3335,"currency":"KWD"},"discount_bps":333,"tax_rate_bps":825}],"deposit_amount":{"amount":3333,"currency":"KWD"}}`,
 		customer, day), tag, http.StatusCreated).id(t)
@@ -35,8 +35,8 @@ func TestThousandthsArePaidByCard(t *testing.T) {
 	m.paid(t, accepted.BookingID, 3330)
 	balance := m.insist(t, http.MethodPost, "/invoices", fmt.Sprintf(`{"booking_id":%q,"kind":"balance"}`, accepted.BookingID), tag+"-balance", http.StatusCreated).id(t)
 	m.insist(t, http.MethodPost, "/invoices/"+balance+"/open", "", tag+"-open", http.StatusOK)
-	charge(accepted.BookingID, fmt.Sprintf(`,"invoice_id":%q`, balance), 7150)
-	m.paid(t, accepted.BookingID, 10_480)
+	charge(accepted.BookingID, fmt.Sprintf(`,"invoice_id":%q`, balance), 7140)
+	m.paid(t, accepted.BookingID, 10_470)
 
 	service := m.want(t, http.StatusCreated, http.MethodPost, "/services", `{"name":"Sail"}`).id(t)
 	pack := m.want(t, http.StatusCreated, http.MethodPost, "/packages", fmt.Sprintf(
