@@ -1767,7 +1767,7 @@ type Booking struct {
 	// TaxAmount Sum of the taxes in tax_breakdown.
 	TaxAmount Money `json:"tax_amount"`
 
-	// GrossAmount Amount to pay for the booking, including taxes: total_amount, plus tax_amount if tax_behavior is `exclusive`. A quote and an invoice for the same package have the same total.
+	// GrossAmount Amount to pay for the booking, including taxes: total_amount, plus tax_amount if tax_behavior is `exclusive`. In currencies with three decimals it is rounded to ten smallest units. A quote and an invoice for the same package have the same total.
 	GrossAmount Money `json:"gross_amount"`
 
 	// DepositAmount Part of gross_amount that is due as a deposit.

@@ -1833,7 +1833,7 @@ export type Booking = {
      */
     tax_amount: Money;
     /**
-     * Amount to pay for the booking, including taxes: total_amount, plus tax_amount if tax_behavior is `exclusive`. A quote and an invoice for the same package have the same total.
+     * Amount to pay for the booking, including taxes: total_amount, plus tax_amount if tax_behavior is `exclusive`. In currencies with three decimals it is rounded to ten smallest units. A quote and an invoice for the same package have the same total.
      */
     gross_amount: Money;
     /**

@@ -64,14 +64,16 @@ func Quote(p Package, rules []HolidayRule, day civil.Date, guests int, taxes Tax
 	return price.Taxed(taxes)
 }
 
-// Taxed returns the price with its taxes, the gross amount, and the deposit. The taxes are those of a document with one line.
+// Taxed returns the price with its taxes, the gross amount, and the deposit. The taxes are those of a document with one line,
+// and the gross amount is rounded like its total.
 func (p Price) Taxed(by TaxDefaults) (Price, error) {
 	taxes, err := money.Taxes([]money.TaxLine{{Minor: p.Total.Minor, Taxes: by.Taxes}}, by.Behavior == money.TaxInclusive, p.Total.Currency)
 	if err != nil {
 		return Price{}, ErrPriceTooHigh
 	}
 	p.Taxes = Taxes{Behavior: by.Behavior, Rows: taxes.Rows}
-	if p.Gross = by.Behavior.Gross(p.Total, taxes.Total()); p.Gross.Minor > MaxAmount {
+	p.Gross, err = by.Behavior.Gross(p.Total, taxes.Total()).Rounded()
+	if err != nil || p.Gross.Minor > MaxAmount {
 		return Price{}, ErrPriceTooHigh
 	}
 	p.Deposit = deposit(p.Snapshot.Terms, p.Gross)
