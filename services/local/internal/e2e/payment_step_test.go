@@ -28,6 +28,7 @@ var paymentFailpoints = []struct {
 	{"refund.begun", "refund", true},
 	{"refund.called", "refund", true},
 	{"refund.committed", "refund", true},
+	{"money.committed", "cash refund", true},
 	{"event.stored", "event", true},
 }
 
@@ -42,7 +43,7 @@ type cardStep struct {
 
 func (s *cardStep) String() string { return s.operation + ", killed at " + s.failpoint }
 
-// TestPaymentsCrashAtEachStep crashes payments at each step of a creation, a capture, a cancellation, a refund, and the receipt of
+// TestPaymentsCrashAtEachStep crashes payments at each step of a creation, a capture, a cancellation, a refund to the card and in cash, and the receipt of
 // an event, while another process of payments keeps running. It checks that each operation takes effect at Stripe once: after the
 // client's retry and, where possible, without one. Afterwards payments shows the state of Stripe.
 func TestPaymentsCrashAtEachStep(t *testing.T) {
@@ -114,7 +115,7 @@ func TestPaymentsCrashAtEachStep(t *testing.T) {
 		refunds[r.Intent] = append(refunds[r.Intent], r.Amount)
 	}
 	for _, s := range steps {
-		want := map[string]int64{"capture": 600, "refund": 1000, "event": 1000}[s.operation]
+		want := map[string]int64{"capture": 600, "refund": 1000, "cash refund": 1000, "event": 1000}[s.operation]
 		wantRefunds := "[]"
 		if s.operation == "refund" || s.operation == "capture" { // the amount that is not captured is released as a refund
 			wantRefunds = "[400]"
@@ -146,10 +147,13 @@ func (s *cardStep) prepare(t *testing.T, m merchant) {
 		s.path, s.body = "/payment-intents/"+s.intent.ID+"/capture", `{"amount_minor":600}`
 	case "cancel":
 		s.path, s.body = "/payment-intents/"+s.intent.ID+"/cancel", `{}`
-	case "refund":
+	case "refund", "cash refund":
 		m.pay(t, s.intent)
 		await(t, s.String()+": paid", func() bool { return s.read(t, m).Status == "succeeded" })
 		s.path, s.body = "/refunds", fmt.Sprintf(`{"payment_intent_id":%q,"amount_minor":400,"reason":"duplicate"}`, s.intent.ID)
+		if s.operation == "cash refund" {
+			s.body = fmt.Sprintf(`{"booking_id":%q,"amount_minor":400,"reason":"duplicate","method":"cash"}`, s.booking)
+		}
 	}
 }
 
@@ -179,6 +183,8 @@ func (s *cardStep) done(t *testing.T, m merchant) bool {
 		return s.read(t, m).Status == "canceled"
 	case "refund":
 		return s.read(t, m).Refunded == 400 && len(m.list(t, "/refunds?payment_intent_id="+s.intent.ID)) == 1
+	case "cash refund":
+		return len(m.list(t, "/refunds?booking_id="+s.booking)) == 1
 	default:
 		return s.read(t, m).Status == "succeeded"
 	}
