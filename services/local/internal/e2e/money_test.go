@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -10,11 +11,16 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"holdfast.dev/libs/outbox"
 )
 
 // moneyInvoice contains the fields of an invoice that these tests read.
 type moneyInvoice struct {
 	ID, Status string
+	Version    int64
 	Booking    string      `json:"booking_id"`
 	Total      minorAmount `json:"total_amount"`
 	Paid       minorAmount `json:"amount_paid"`
@@ -35,8 +41,9 @@ func (v moneyInvoice) opened() bool { return v.Status != "draft" && v.Status != 
 // moneyBooking contains the fields of a booking that these tests read.
 type moneyBooking struct {
 	ID, Status    string
+	Version       int64
 	PaymentStatus string      `json:"payment_status"`
-	Total         minorAmount `json:"total_amount"`
+	Gross         minorAmount `json:"gross_amount"`
 	Paid          minorAmount `json:"amount_paid"`
 	Refunded      minorAmount `json:"amount_refunded"`
 	Due           minorAmount `json:"amount_due"`
@@ -46,6 +53,7 @@ type moneyBooking struct {
 // moneyIntent contains the fields of a payment intent that these tests read, in payments and at the stand-in.
 type moneyIntent struct {
 	ID, Status string
+	Version    int64  // 0 at the stand-in
 	Booking    string `json:"booking_id"`
 	Received   int64  `json:"amount_received"`
 	Refunded   int64  `json:"amount_refunded"`
@@ -55,6 +63,7 @@ type moneyIntent struct {
 // moneyNote contains the fields of a credit note that these tests read.
 type moneyNote struct {
 	ID, Status string
+	Version    int64
 	Invoice    string      `json:"invoice_id"`
 	Booking    string      `json:"booking_id"`
 	Total      minorAmount `json:"total_amount"`
@@ -140,6 +149,78 @@ func (m merchant) held(t *testing.T) map[string]moneyIntent {
 	return out
 }
 
+// versions returns the versions of everything in the books, by id.
+func (b moneyBooks) versions() map[string]int64 {
+	out := map[string]int64{}
+	for id, one := range b.bookings {
+		out[id] = one.Version
+	}
+	for id, one := range b.invoices {
+		out[id] = one.Version
+	}
+	for _, one := range b.notes {
+		out[one.ID] = one.Version
+	}
+	for _, one := range b.intents {
+		out[one.ID] = one.Version
+	}
+	return out
+}
+
+// eventVersions contains the versions of the events of each object.
+type eventVersions struct {
+	mu sync.Mutex
+	of map[string]map[int64]bool
+}
+
+// followVersions collects the versions of the events of the services that know amounts until the test ends.
+func followVersions(t *testing.T) *eventVersions {
+	t.Helper()
+	topics := make([]string, len(moneyServices))
+	for n, service := range moneyServices {
+		topics[n] = "holdfast." + service
+	}
+	client, err := kgo.NewClient(kgo.SeedBrokers(shared.env["KAFKA_BROKERS"]), kgo.ConsumeTopics(topics...), kgo.ConsumeResetOffset(kgo.NewOffset().AfterMilli(time.Now().UnixMilli())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	v := &eventVersions{of: map[string]map[int64]bool{}}
+	go func() {
+		for {
+			fetches := client.PollFetches(t.Context())
+			if fetches.IsClientClosed() || t.Context().Err() != nil {
+				return
+			}
+			v.mu.Lock()
+			fetches.EachRecord(func(r *kgo.Record) {
+				e, err := outbox.Decode(r.Value)
+				if err != nil || e.GetType() == "account.updated" { // an account has the ID of its booking and versions of its own
+					return
+				}
+				if v.of[e.GetObjectId()] == nil {
+					v.of[e.GetObjectId()] = map[int64]bool{}
+				}
+				v.of[e.GetObjectId()][e.GetResourceVersion()] = true
+			})
+			v.mu.Unlock()
+		}
+	}()
+	return v
+}
+
+// missing describes the objects that lack an event of one of their versions, or have one of a later version.
+func (v *eventVersions) missing(versions map[string]int64) (list []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for id, last := range versions {
+		if have := slices.Sorted(maps.Keys(v.of[id])); int64(len(have)) != last || have[len(have)-1] != last {
+			list = append(list, fmt.Sprintf("%s is in version %d, and has events of %v", id, last, have))
+		}
+	}
+	return list
+}
+
 // violation describes the first invariant that the books of a case violate; "" if none.
 func (c *moneyCase) violation(books moneyBooks) string {
 	for _, id := range c.invoices {
@@ -198,7 +279,8 @@ func (b moneyBooks) ofBooking(k moneyBooking) string {
 		if i.Booking != k.ID {
 			continue
 		}
-		if held := b.held[i.ID]; held != i {
+		held := b.held[i.ID]
+		if held.Version = i.Version; held != i {
 			return fmt.Sprintf("payments shows %+v, and the stand-in has %+v", i, held)
 		}
 		received, returned, disputed, seen[i.ID] = received+i.Received, returned+i.Refunded, disputed || i.Disputed, true
@@ -225,7 +307,7 @@ func (b moneyBooks) ofBooking(k moneyBooking) string {
 			returned += n.Refund.Amount
 		}
 	}
-	if k.Paid.Amount != received || k.Refunded.Amount != returned || k.Disputed != disputed || returned > received || k.Due.Amount != max(0, k.Total.Amount-k.Paid.Amount) {
+	if k.Paid.Amount != received || k.Refunded.Amount != returned || k.Disputed != disputed || returned > received || k.Due.Amount != max(0, k.Gross.Amount-k.Paid.Amount) {
 		return fmt.Sprintf("%+v has received %d, returned %d, disputed %v", k, received, returned, disputed)
 	}
 	if received-returned > placed && dues > 0 {
@@ -399,6 +481,7 @@ func (m merchant) shrink(t *testing.T, clients int, steps []string) []string {
 func TestMoneyInRandomSequences(t *testing.T) {
 	const cases, length = 8, 14
 	end := time.Now().Add(time.Duration(scaled(30, 3*3600)) * time.Second)
+	events := followVersions(t)
 	var all sync.WaitGroup
 	for _, kind := range moneyKinds {
 		all.Go(func() {
@@ -407,7 +490,7 @@ func TestMoneyInRandomSequences(t *testing.T) {
 				if batch%10 == 9 {
 					m = kind.merchant(t) // what is read grows with the merchant
 				}
-				executed += m.batch(t, kind, cases, length)
+				executed += m.batch(t, kind, events, cases, length)
 			}
 			t.Logf("%s: %d steps", kind.currency, executed)
 		})
@@ -416,7 +499,7 @@ func TestMoneyInRandomSequences(t *testing.T) {
 }
 
 // batch executes random sequences at the same time, and returns the number of their steps.
-func (m merchant) batch(t *testing.T, kind moneyKind, cases, length int) (executed int) {
+func (m merchant) batch(t *testing.T, kind moneyKind, events *eventVersions, cases, length int) (executed int) {
 	t.Helper()
 	since, steps, clients := time.Now(), map[*moneyCase][]string{}, map[*moneyCase]int{}
 	var list []*moneyCase
@@ -461,6 +544,16 @@ func (m merchant) batch(t *testing.T, kind moneyKind, cases, length int) (execut
 		}
 		for c, wrong := range found {
 			fail(c, (n+1)*clients[c], wrong)
+		}
+	}
+	for end := time.Now().Add(40 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		missing := events.missing(m.books(t, since).versions())
+		if len(missing) == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Errorf("%q", missing)
+			break
 		}
 	}
 	return executed

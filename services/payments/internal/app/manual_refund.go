@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
@@ -30,7 +29,6 @@ func (o *manualRefund) Finish(ctx context.Context, tx pg.Tx) (domain.Refund, err
 	if refused := new(apperr.Error); errors.As(err, &refused) {
 		return r, &operation.RefusedError{Err: err}
 	}
-	tx.AfterCommit(func() { failpoint.Here("money.committed") })
 	return r, err
 }
 
