@@ -1047,6 +1047,7 @@ func (e PaymentSource) Valid() bool {
 
 // Defines values for PaymentStatus.
 const (
+	PaymentStatusCredited          PaymentStatus = "credited"
 	PaymentStatusDepositPaid       PaymentStatus = "deposit_paid"
 	PaymentStatusOverpaid          PaymentStatus = "overpaid"
 	PaymentStatusPaid              PaymentStatus = "paid"
@@ -1059,6 +1060,8 @@ const (
 // Valid indicates whether the value is a known member of the PaymentStatus enum.
 func (e PaymentStatus) Valid() bool {
 	switch e {
+	case PaymentStatusCredited:
+		return true
 	case PaymentStatusDepositPaid:
 		return true
 	case PaymentStatusOverpaid:
@@ -1779,7 +1782,10 @@ type Booking struct {
 	// AmountRefunded Amount that has been refunded.
 	AmountRefunded Money `json:"amount_refunded"`
 
-	// AmountDue Amount that is still due: gross_amount minus amount_paid, at least 0.
+	// AmountCredited Sum of the credit notes of the booking's invoices.
+	AmountCredited Money `json:"amount_credited"`
+
+	// AmountDue Amount that is still due: the part of gross_amount that was not invoiced, plus what is due on the invoices of the booking, minus payments on no invoice, at least 0.
 	AmountDue Money `json:"amount_due"`
 
 	// Disputed Whether the payer has disputed a card payment of the booking and the bank has not decided for the operator.
@@ -1902,7 +1908,7 @@ type BookingMode string
 
 // BookingPayment A payment for a booking.
 type BookingPayment struct {
-	// Id ID of the payment: `pay_…` for a payment recorded on an invoice. For a card payment, the ID of its payment intent, `pi_…`. For the manual refund of a credit note, the ID of the credit note, `cn_…`.
+	// Id ID of the payment: `pay_…` for a payment recorded on an invoice. For a card payment, the ID of its payment intent, `pi_…`. For money handed back outside the payment gateway, the ID of its refund or credit note, `rf_…` or `cn_…`.
 	Id string `json:"id"`
 
 	// Object Always `booking_payment`.
@@ -1911,10 +1917,10 @@ type BookingPayment struct {
 	// Source Source of the payment.
 	Source PaymentSource `json:"source"`
 
-	// Amount Amount that was paid, or 0 for a manual refund.
+	// Amount Amount that was paid, or 0 for money handed back.
 	Amount Money `json:"amount"`
 
-	// AmountRefunded Amount that was refunded to the card, or by the manual refund.
+	// AmountRefunded Amount that was refunded to the card or handed back.
 	AmountRefunded Money `json:"amount_refunded"`
 
 	// Disputed Whether the payer has disputed the payment and the bank has not decided for the operator.

@@ -52,7 +52,7 @@ type BookingDay struct {
 	OpenMinutes int64 `json:"open_minutes"`
 }
 
-// BookingSettlement The data that determines which card payments of a booking are refunded automatically.
+// BookingSettlement The data that determines what is refunded automatically for a booking.
 type BookingSettlement struct {
 	// Status Status of the booking.
 	Status string `json:"status"`
@@ -69,8 +69,11 @@ type BookingSettlement struct {
 	// RefundDue refund_amount_due of the cancellation in the smallest unit of the currency. Null if the policy does not specify refunds.
 	RefundDue *int64 `json:"refund_due,omitempty"`
 
-	// Payments The payments at the gateway that the booking has counted.
-	Payments []CountedPayment `json:"payments,omitempty"`
+	// AccountVersion Version of the booking's account when the booking was cancelled or expired. Payments received after it are late. Null while it is neither, and if it ended before bookings stored the version.
+	AccountVersion *int64 `json:"account_version,omitempty"`
+
+	// AccountReturned What that version of the account had returned, including refunds that had begun. Later returns count toward refund_due.
+	AccountReturned *int64 `json:"account_returned,omitempty"`
 }
 
 // BookingStatistics Statistics of a range of days.
@@ -148,15 +151,6 @@ type CatalogueItem struct {
 
 	// Details The details of an item. The previous version sends none.
 	Details *CatalogueDetails `json:"details,omitempty"`
-}
-
-// CountedPayment A payment at the gateway that a booking has counted.
-type CountedPayment struct {
-	// ID ID of the payment at the gateway, pi_….
-	ID string `json:"id"`
-
-	// Late Whether the booking was already cancelled or expired when the payment was first counted.
-	Late bool `json:"late"`
 }
 
 // DayHoliday The holiday rule that determines a price.

@@ -97,7 +97,7 @@ func (t *toolbox) withCustomer() []holdfast.ExpandableResource {
 // bookingFilter are the arguments of list_bookings.
 type bookingFilter struct {
 	Status        string `json:"status,omitempty" enum:"pending,confirmed,expired,cancelled,canceled,completed,no_show"`
-	PaymentStatus string `json:"payment_status,omitempty" enum:"unpaid,deposit_paid,partially_paid,paid,overpaid,partially_refunded,refunded"`
+	PaymentStatus string `json:"payment_status,omitempty" enum:"unpaid,deposit_paid,partially_paid,paid,overpaid,partially_refunded,refunded,credited"`
 	From          string `json:"date_from,omitempty" jsonschema:"first day, YYYY-MM-DD"`
 	To            string `json:"date_to,omitempty" jsonschema:"last day"`
 	Customer      string `json:"customer_id,omitempty"`

@@ -40,7 +40,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	customers := &peers.Customers{Client: to["customers"]}
 	tenants := peers.NewTenants(to["identity"])
 	bookings := &app.Bookings{
-		DB: p.DB, Directory: customers, Tenants: tenants,
+		DB: p.DB, Directory: customers, Tenants: tenants, Accounts: &peers.Payments{Client: to["payments"]},
 		Numbers: &numbers.Numbers{DB: p.DB, Table: "booking_counters", Format: "B-%06d"}, Wake: p.Relay.Wake, Now: time.Now,
 	}
 	clocks := &app.Clocks{DB: p.DB, Owner: tenants, Bookings: bookings, Quotes: customers, Log: rt.Log, Patience: patience}

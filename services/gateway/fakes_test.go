@@ -300,7 +300,7 @@ func bookingBody(id string) string {
 		`"customer_id":null,"lead_id":null,"quote_id":null,"service_id":null,"unit_id":null,"package_id":null,"package_snapshot":null,` +
 		`"event_type":null,"event_date":"2026-05-10T00:00:00Z","event_local_date":"2026-05-10","event_local_end_date":"2026-05-10","event_start_time":null,"event_end_time":null,"starts_at":null,"ends_at":null,` +
 		`"timezone":"UTC","guest_count":2,"exclusive":false,"notes":"<&>","total_amount":` + money + `,"tax_behavior":null,"tax_breakdown":[],"tax_amount":` + money + `,"gross_amount":` + money + `,"deposit_amount":` + money + `,"amount_paid":` + money +
-		`,"amount_refunded":` + money + `,"amount_due":` + money + `,"disputed":false,"hold_expires_at":null,"cancellation":null,"invoice_ids":[],"metadata":{},"mode":"test","version":1,` +
+		`,"amount_refunded":` + money + `,"amount_credited":` + money + `,"amount_due":` + money + `,"disputed":false,"hold_expires_at":null,"cancellation":null,"invoice_ids":[],"metadata":{},"mode":"test","version":1,` +
 		`"confirmed_at":null,"cancelled_at":null,"completed_at":null,"created_at":"2026-05-10T00:00:00Z","updated_at":"2026-05-10T00:00:00Z"}`
 }
 

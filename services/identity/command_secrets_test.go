@@ -41,10 +41,10 @@ func TestKeysInitAndCheck(t *testing.T) {
 	t.Parallel()
 	run := keysShell(t)
 	out, said, err := run("init", "--out", "secrets")
-	if err != nil || !strings.Contains(out, "14 Secrets and 26 pairs of services in secrets.") || strings.Contains(out+said, "k1:") {
+	if err != nil || !strings.Contains(out, "14 Secrets and 27 pairs of services in secrets.") || strings.Contains(out+said, "k1:") {
 		t.Fatalf("%v: %s%s", err, out, said)
 	}
-	if out, said, err := run("check", "--dir", "secrets"); err != nil || out != "14 Secrets and 26 pairs of services agree.\n" {
+	if out, said, err := run("check", "--dir", "secrets"); err != nil || out != "14 Secrets and 27 pairs of services agree.\n" {
 		t.Errorf("%v: %s%s", err, out, said)
 	}
 	if _, said, err := run("init", "--out", "secrets"); err == nil || !strings.Contains(said, "not overwritten") {

@@ -64,7 +64,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	refunds := &app.Refunds{Intents: intents, Wake: wake}
 	settler := &app.Settler{Intents: intents, Lookup: bookings, Worker: p.Worker, Log: rt.Log}
 	rt.Every("payments of lost bookings", workEvery, settler.Run)
-	owed := &app.OwedRefunds{Refunds: refunds, Lookup: bookings, Worker: p.Worker, Log: rt.Log}
+	owed := &app.OwedRefunds{Refunds: refunds, Worker: p.Worker, Log: rt.Log}
 	rt.Every("refunds that are owed", workEvery, owed.Run)
 	money := &app.Money{DB: p.DB, Wake: p.Relay.Wake, Now: time.Now}
 	rt.Every("accounts of money without an event", workEvery, (&app.MoneyPublisher{Money: money, Worker: p.Worker, Log: rt.Log}).Run)

@@ -1568,7 +1568,7 @@ export type BookingUpdateStatus = 'pending' | 'confirmed' | 'expired' | 'cancell
 /**
  * Payment status of a booking.
  */
-export type PaymentStatus = "unpaid" | "deposit_paid" | "partially_paid" | "paid" | "overpaid" | "partially_refunded" | "refunded" | (string & {});
+export type PaymentStatus = "unpaid" | "deposit_paid" | "partially_paid" | "paid" | "overpaid" | "partially_refunded" | "refunded" | "credited" | (string & {});
 
 /**
  * A booking to create. Set its time with event_date, plus event_start_time and event_end_time for part of a day, or with starts_at and ends_at. Either event_date or starts_at is required. You can leave out the end if the package or the service has a duration. Without an end, a service and a package, the booking gets the service of its unit, if the unit has exactly one active service. Send null as service_id to prevent this.
@@ -1849,7 +1849,11 @@ export type Booking = {
      */
     amount_refunded: Money;
     /**
-     * Amount that is still due: gross_amount minus amount_paid, at least 0.
+     * Sum of the credit notes of the booking's invoices.
+     */
+    amount_credited: Money;
+    /**
+     * Amount that is still due: the part of gross_amount that was not invoiced, plus what is due on the invoices of the booking, minus payments on no invoice, at least 0.
      */
     amount_due: Money;
     /**
@@ -1929,7 +1933,7 @@ export type Cancellation = {
  */
 export type BookingPayment = {
     /**
-     * ID of the payment: `pay_…` for a payment recorded on an invoice. For a card payment, the ID of its payment intent, `pi_…`. For the manual refund of a credit note, the ID of the credit note, `cn_…`.
+     * ID of the payment: `pay_…` for a payment recorded on an invoice. For a card payment, the ID of its payment intent, `pi_…`. For money handed back outside the payment gateway, the ID of its refund or credit note, `rf_…` or `cn_…`.
      */
     id: string;
     /**
@@ -1941,11 +1945,11 @@ export type BookingPayment = {
      */
     source: PaymentSource;
     /**
-     * Amount that was paid, or 0 for a manual refund.
+     * Amount that was paid, or 0 for money handed back.
      */
     amount: Money;
     /**
-     * Amount that was refunded to the card, or by the manual refund.
+     * Amount that was refunded to the card or handed back.
      */
     amount_refunded: Money;
     /**
@@ -4741,7 +4745,7 @@ export type RecurrenceInput = 'none' | 'yearly';
 /**
  * Payment status of a booking.
  */
-export type PaymentStatusInput = 'unpaid' | 'deposit_paid' | 'partially_paid' | 'paid' | 'overpaid' | 'partially_refunded' | 'refunded';
+export type PaymentStatusInput = 'unpaid' | 'deposit_paid' | 'partially_paid' | 'paid' | 'overpaid' | 'partially_refunded' | 'refunded' | 'credited';
 
 /**
  * Status of a lead. `converted` is final.

@@ -2865,7 +2865,9 @@ Whether a holiday rule repeats each year.
 """
 
 
-PaymentStatusInput: TypeAlias = Literal["unpaid", "deposit_paid", "partially_paid", "paid", "overpaid", "partially_refunded", "refunded"]
+PaymentStatusInput: TypeAlias = Literal[
+    "unpaid", "deposit_paid", "partially_paid", "paid", "overpaid", "partially_refunded", "refunded", "credited"
+]
 """
 Payment status of a booking.
 """
@@ -4142,7 +4144,7 @@ class BookingPayment(TypedDict):
 
     id: str
     """
-    ID of the payment: `pay_…` for a payment recorded on an invoice. For a card payment, the ID of its payment intent, `pi_…`. For the manual refund of a credit note, the ID of the credit note, `cn_…`.
+    ID of the payment: `pay_…` for a payment recorded on an invoice. For a card payment, the ID of its payment intent, `pi_…`. For money handed back outside the payment gateway, the ID of its refund or credit note, `rf_…` or `cn_…`.
     """
     object: Literal["booking_payment"]
     """
@@ -4154,11 +4156,11 @@ class BookingPayment(TypedDict):
     """
     amount: Money
     """
-    Amount that was paid, or 0 for a manual refund.
+    Amount that was paid, or 0 for money handed back.
     """
     amount_refunded: Money
     """
-    Amount that was refunded to the card, or by the manual refund.
+    Amount that was refunded to the card or handed back.
     """
     disputed: bool
     """
@@ -5322,9 +5324,13 @@ class Booking(TypedDict):
     """
     Amount that has been refunded.
     """
+    amount_credited: Money
+    """
+    Sum of the credit notes of the booking's invoices.
+    """
     amount_due: Money
     """
-    Amount that is still due: gross_amount minus amount_paid, at least 0.
+    Amount that is still due: the part of gross_amount that was not invoiced, plus what is due on the invoices of the booking, minus payments on no invoice, at least 0.
     """
     disputed: bool
     """

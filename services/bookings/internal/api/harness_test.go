@@ -60,6 +60,7 @@ type world struct {
 	engine    http.Handler
 	customers *peerstest.Customers
 	tenants   *peerstest.Tenants
+	payments  *peerstest.Payments
 	clock     *clock
 	expiry    *app.Expiry
 
@@ -82,6 +83,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{
 		Env: apitest.New(t, "bookings", migrations.FS), clock: &clock{},
 		customers: &peerstest.Customers{}, tenants: &peerstest.Tenants{}, credentials: &peerstest.Credentials{},
+		payments: &peerstest.Payments{},
 	}
 	pgtest.Scoped(t, w.DB)
 	w.engine = w.serve(w.DB.App)
@@ -97,7 +99,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	}
 	idempotency.Box = box
 	bookings := &app.Bookings{
-		DB: db, Directory: w.customers, Tenants: w.tenants,
+		DB: db, Directory: w.customers, Tenants: w.tenants, Accounts: w.payments,
 		Numbers: &numbers.Numbers{DB: db, Table: "booking_counters", Format: "B-%06d"}, Wake: func() {}, Now: w.clock.now,
 	}
 	w.expiry = &app.Expiry{Bookings: bookings, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}

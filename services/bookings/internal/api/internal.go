@@ -132,17 +132,17 @@ func (a *API) settleBooking(c *gin.Context) error {
 	if err != nil {
 		return domain.ErrBookingNotFound
 	}
-	s, err := store.Settlement(ctx, a.DB.Read(ctx), id)
+	b, err := store.Booking(ctx, a.DB.Read(ctx), id)
 	if err != nil {
 		return err
 	}
-	b := s.Booking.At(a.now(ctx))
+	b = b.At(a.now(ctx))
 	out := internalapi.BookingSettlement{Status: string(b.Status), Currency: b.Total.Currency, RefundDue: b.RefundDue}
 	if b.Policy != nil {
 		out.AutoRefund, out.RefundLatePayments = b.Policy.AutoRefund, b.Policy.RefundLatePayments
 	}
-	for _, p := range s.Payments {
-		out.Payments = append(out.Payments, internalapi.CountedPayment(p))
+	if b.Ended != nil {
+		out.AccountVersion, out.AccountReturned = &b.Ended.Version, &b.Ended.Returned
 	}
 	return rest.Object(c, out)
 }

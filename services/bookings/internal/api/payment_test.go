@@ -1,13 +1,16 @@
 package api_test
 
 import (
+	"context"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"holdfast.dev/libs/apitest"
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pgtest"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -65,7 +68,7 @@ func TestRefusalsOfTheListOfPayments(t *testing.T) {
 }
 
 // TestRefundAmountDue checks that a cancellation determines the amount to refund. It follows the rules in force when the booking
-// was created, and is based on what is paid and not refunded at the cancellation.
+// was created, and is based on what payments has received and not returned at the cancellation.
 func TestRefundAmountDue(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -74,11 +77,13 @@ func TestRefundAmountDue(t *testing.T) {
 	start := w.clock.now().Add(72 * time.Hour).UTC().Truncate(time.Hour)
 	at := `"starts_at":` + str(start.Format(time.RFC3339)) + `,"ends_at":` + str(start.Add(time.Hour).Format(time.RFC3339))
 	early, late, gone, begun, none := w.book(ctx, at), w.book(ctx, at), w.book(ctx, at), w.book(ctx, at), w.book(ctx, at)
-	w.Exec(`update bookings set paid = 1000, refunded = 1`)
+	for _, b := range []booking{early, late, gone, begun, none} {
+		w.hold(ctx, b, domain.AccountState{Version: 3, Received: 1000, Returned: 1})
+	}
 	w.Exec(`update bookings set cancel_policy = '{"confirm_on_deposit":true}' where number = $1`, none.Number) // created before there were rules
 	w.tenants.Set(domain.Policy{})
 	unsaid := w.book(ctx, at)
-	w.Exec(`update bookings set paid = 1000 where number = $1`, unsaid.Number)
+	w.hold(ctx, unsaid, domain.AccountState{Version: 3, Received: 1000})
 	check := func(b booking, want int64) {
 		t.Helper()
 		cancelled := w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "").is(200).booking()
@@ -93,7 +98,7 @@ func TestRefundAmountDue(t *testing.T) {
 	w.clock.move(start.Add(-25 * time.Hour).Sub(w.clock.now()))
 	check(late, 329) // 329.67
 	w.patch(ctx, early.ID, `{"notes":"x"}`).is(200)
-	w.Exec(`update bookings set paid = 5000 where number = $1`, early.Number)
+	w.hold(ctx, early, domain.AccountState{Version: 4, Received: 5000})
 	check(early, 999) // the amount does not change later
 	w.clock.move(2 * time.Hour)
 	check(gone, 0)
@@ -120,7 +125,7 @@ func TestRefundAmountDueOfAWholeDay(t *testing.T) {
 		due    int64
 	}{{time.Minute, 1000}, {-time.Minute, 0}} {
 		b := w.book(ctx, `"event_date":"2090-05-01"`)
-		w.Exec(`update bookings set paid = 1000`)
+		w.hold(ctx, b, domain.AccountState{Version: 1, Received: 1000})
 		w.clock.move(b.EventDate.Add(-tc.before).Sub(w.clock.now()))
 		got := w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "").is(200).booking().Cancellation.RefundAmountDue
 		if got == nil || *got != (amount{tc.due, "USD"}) {
@@ -142,13 +147,9 @@ func TestSettlement(t *testing.T) {
 	if got := get(); got != `{"status":"pending",`+policy+`}` {
 		t.Errorf("got %s", got)
 	}
-	w.Exec(`insert into booking_payments (tenant_id, livemode, payment_id, booking_id, invoice_id, amount, currency, source, late)
-		select tenant_id, livemode, v.id, b.id, '', 500, 'USD', v.source, v.late from bookings b,
-			(values ('pi_1', 'gateway', false), ('pi_2', 'gateway', true), ('pay_3', 'manual', false)) v (id, source, late)`)
-	w.Exec(`update bookings set paid = 1000`)
+	w.hold(ctx, b, domain.AccountState{Version: 7, Received: 1000, Returned: 200})
 	w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "").is(200)
-	const payments = `"payments":[{"id":"pi_1","late":false},{"id":"pi_2","late":true}]`
-	if got := get(); got != `{"status":"cancelled",`+policy+`,"refund_due":500,`+payments+`}` {
+	if got := get(); got != `{"status":"cancelled",`+policy+`,"refund_due":400,"account_version":7,"account_returned":200}` {
 		t.Errorf("got %s", got)
 	}
 	w.from(ctx, "customers", "GET", path, "").is(401, "invalid_credential")
@@ -157,8 +158,93 @@ func TestSettlement(t *testing.T) {
 	held := w.book(ctx, `"event_date":"2090-05-01","hold_minutes":5`)
 	w.clock.move(6 * time.Minute)
 	path = "/bookings/" + held.ID + "/settlement"
-	if got := get(); !strings.Contains(got, `"status":"expired"`) {
+	if got := get(); got != `{"status":"expired",`+policy+`,"account_version":0,"account_returned":0}` {
 		t.Errorf("a hold that has run out: %s", got)
+	}
+}
+
+// hold sets the account of a booking at payments.
+func (w *world) hold(ctx context.Context, b booking, s domain.AccountState) {
+	w.T.Helper()
+	id, err := ids.Parse[domain.BookingPrefix](b.ID)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	w.payments.Set(caller.FromContext(ctx), id, "USD", s)
+}
+
+// TestCancelReadsTheAccount checks that each way to cancel a booking decides on what payments has received, that it is 503 and changes
+// nothing while payments is away, and that payments is called only if the money decides.
+func TestCancelReadsTheAccount(t *testing.T) {
+	t.Parallel()
+	half := []domain.RefundRule{{HoursBefore: 24, Percent: 50}}
+	for name, tc := range map[string]struct {
+		policy domain.Policy
+		at     string
+		calls  int
+		due    string
+	}{
+		"half":                   {domain.Policy{RefundRules: half}, "2090-05-01", 1, `{"amount":400,"currency":"USD"}`},
+		"too late for a refund":  {domain.Policy{RefundRules: half}, "2020-05-01", 0, `{"amount":0,"currency":"USD"}`},
+		"nothing is refunded":    {domain.Policy{RefundRules: []domain.RefundRule{}}, "2090-05-01", 0, `{"amount":0,"currency":"USD"}`},
+		"no rules":               {domain.Policy{AutoRefund: true}, "2090-05-01", 0, `null`},
+		"late payments go back":  {domain.Policy{RefundLatePayments: true}, "2090-05-01", 1, `null`},
+		"a hold without a price": {domain.Policy{RefundRules: half, HoldTTLMinutes: new(60)}, "2090-05-01", 1, `{"amount":400,"currency":"USD"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+			w.tenants.Set(tc.policy)
+			for _, cancel := range []func(b booking) response{
+				func(b booking) response { return w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", `{"reason":"rain"}`) },
+				func(b booking) response { return w.patch(ctx, b.ID, `{"status":"cancelled"}`) },
+				func(b booking) response { return w.patch(ctx, b.ID, `{"status":"canceled","notes":"x"}`) },
+			} {
+				b := w.book(ctx, `"event_date":"`+tc.at+`"`)
+				w.hold(ctx, b, domain.AccountState{Version: 2, Received: 1000, Returned: 200})
+				before := w.payments.Calls()
+				if tc.calls > 0 {
+					w.payments.Fail(apperr.ErrUnavailable)
+					cancel(b).is(503, "unavailable")
+					if got := w.get(ctx, b.ID); got.Status != "pending" || got.Version != 1 {
+						t.Errorf("%s, version %d after a 503", got.Status, got.Version)
+					}
+					w.payments.Fail(nil)
+					before++
+				}
+				if got := string(cancel(b).is(200).Body); !strings.Contains(got, `"refund_amount_due":`+tc.due) {
+					t.Errorf("%s", got)
+				}
+				if got := w.payments.Calls() - before; got != tc.calls {
+					t.Errorf("%d calls, want %d", got, tc.calls)
+				}
+				w.payments.Fail(apperr.ErrUnavailable)
+				cancel(b).is(200) // it is canceled already
+				w.patch(ctx, b.ID, `{"notes":"y"}`).is(200)
+				w.payments.Fail(nil)
+			}
+		})
+	}
+}
+
+// TestCancelCountsPaymentsOutsideTheAccount checks that payments that customers has reported and the account does not contain count for the
+// refund of a cancellation, and those that the account contains count once.
+func TestCancelCountsPaymentsOutsideTheAccount(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	w.tenants.Set(domain.Policy{RefundRules: []domain.RefundRule{{HoursBefore: 0, Percent: 50}}})
+	for _, recorded := range []bool{false, true} {
+		b := w.book(ctx, `"event_date":"2090-05-01"`)
+		w.Exec(`insert into booking_payments (tenant_id, livemode, payment_id, booking_id, invoice_id, amount, currency)
+			select tenant_id, livemode, 'pay_' || number, id, 'inv_1', 600, 'USD' from bookings where number = $1`, b.Number)
+		state := domain.AccountState{Version: 2, Received: 400}
+		if recorded {
+			state = domain.AccountState{Version: 3, Received: 1000, Objects: []string{"pay_" + b.Number}}
+		}
+		w.hold(ctx, b, state)
+		if due := w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "").is(200).booking().Cancellation.RefundAmountDue; due == nil || *due != (amount{500, "USD"}) {
+			t.Errorf("recorded %v: %v", recorded, due)
+		}
 	}
 }
 

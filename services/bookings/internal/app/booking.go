@@ -32,11 +32,17 @@ type Tenants interface {
 	Tenant(ctx context.Context) (domain.Tenant, error)
 }
 
+// Accounts returns the state of the account of a booking at payments.
+type Accounts interface {
+	Account(ctx context.Context, id domain.BookingID, currency string) (domain.AccountState, error)
+}
+
 // Bookings contains the use cases of bookings.
 type Bookings struct {
 	DB        *pg.DB
 	Directory Directory
 	Tenants   Tenants
+	Accounts  Accounts
 	Numbers   *numbers.Numbers
 	// Wake notifies the relay that an event was committed.
 	Wake func()
@@ -52,7 +58,8 @@ type Write struct {
 	reprice bool
 	tenant  domain.Tenant
 	number  string
-	fetched bool // the customers service was called for a customer that the projection lacks
+	fetched bool                 // the customers service was called for a customer that the projection lacks
+	account *domain.AccountState // of a booking that is canceled; nil: not requested
 }
 
 // PrepareCreate requests the operator's policy and default taxes, and takes a number.

@@ -17,43 +17,65 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// Payments records the payments of bookings from the events of invoices.
+// Payments applies what payments and customers report about the money of bookings. It is for display, and confirms bookings whose
+// deposit is paid; all other decisions ask the owner.
 type Payments struct {
 	Bookings *Bookings
 	Log      *slog.Logger
 }
 
-// ApplyInvoice applies an event about an invoice once, even if it is delivered repeatedly. It adds the invoice's payments to the
-// known ones by their ids, so the order of events does not affect the sum. The context carries the event's tenant and mode.
+// ApplyInvoice applies an event about an invoice once, even if it is delivered repeatedly. It never replaces a state by an older one.
+// The context carries the event's tenant and mode.
 func (a *Payments) ApplyInvoice(ctx context.Context, event ids.Event, in domain.Invoice) error {
 	return a.once(ctx, event, func(ctx context.Context, tx pg.Tx) error {
 		if in.Booking.IsZero() {
 			_, err := store.PutInvoice(ctx, tx, in, "")
 			return err
 		}
-		return a.apply(ctx, tx, in.Booking, "invoice "+in.ID, func(currency string, _ bool) (domain.Received, error) {
-			return store.PutInvoice(ctx, tx, in, currency)
-		})
-	})
-}
-
-// ApplyGateway applies an event about a payment at the gateway once, even if it is delivered repeatedly. It never replaces a state
-// by an older one.
-func (a *Payments) ApplyGateway(ctx context.Context, event ids.Event, p domain.GatewayPayment) error {
-	return a.once(ctx, event, func(ctx context.Context, tx pg.Tx) error {
-		return a.apply(ctx, tx, p.Booking, "payment "+p.ID, func(currency string, lost bool) (domain.Received, error) {
-			p.Late = lost
-			return store.PutGatewayPayment(ctx, tx, p, currency)
+		return a.apply(ctx, tx, in.Booking, "invoice "+in.ID, func(b domain.Booking) (domain.Balance, error) {
+			return outside(ctx, tx, b, func(r *domain.Balance, _ domain.Outside) (err error) {
+				r.Invoices, err = store.PutInvoice(ctx, tx, in, b.Total.Currency)
+				return err
+			})
 		})
 	})
 }
 
 // ApplyManualRefund applies an event about a refund outside the gateway once, even if it is delivered repeatedly. The refund never
 // changes.
-func (a *Payments) ApplyManualRefund(ctx context.Context, event ids.Event, r domain.ManualRefund) error {
+func (a *Payments) ApplyManualRefund(ctx context.Context, event ids.Event, in domain.ManualRefund) error {
 	return a.once(ctx, event, func(ctx context.Context, tx pg.Tx) error {
-		return a.apply(ctx, tx, r.Booking, "credit note "+r.ID, func(currency string, _ bool) (domain.Received, error) {
-			return store.PutManualRefund(ctx, tx, r, currency)
+		return a.apply(ctx, tx, in.Booking, "credit note "+in.ID, func(b domain.Booking) (domain.Balance, error) {
+			return outside(ctx, tx, b, func(*domain.Balance, domain.Outside) error { return store.PutManualRefund(ctx, tx, in) })
+		})
+	})
+}
+
+// outside returns the balance after put, which may change the payments and refunds that the account has not reported. The argument of put
+// is their sum before.
+func outside(ctx context.Context, tx pg.Tx, b domain.Booking, put func(r *domain.Balance, was domain.Outside) error) (domain.Balance, error) {
+	r := b.Balance()
+	was, err := store.Outside(ctx, tx, b.ID, b.Total.Currency)
+	if err != nil {
+		return r, err
+	}
+	if err := put(&r, was); err != nil {
+		return r, err
+	}
+	is, err := store.Outside(ctx, tx, b.ID, b.Total.Currency)
+	return r.Moved(was, is), err
+}
+
+// ApplyAccount applies an event about an account once, even if it is delivered repeatedly. It never replaces a state by an older one.
+func (a *Payments) ApplyAccount(ctx context.Context, event ids.Event, in domain.Account) error {
+	return a.once(ctx, event, func(ctx context.Context, tx pg.Tx) error {
+		return a.apply(ctx, tx, in.Booking, "account", func(b domain.Booking) (domain.Balance, error) {
+			return outside(ctx, tx, b, func(r *domain.Balance, was domain.Outside) error {
+				if in.Currency == b.Total.Currency {
+					*r = r.With(in, was)
+				}
+				return store.PutPayments(ctx, tx, in)
+			})
 		})
 	})
 }
@@ -73,10 +95,9 @@ func (a *Payments) once(ctx context.Context, event ids.Event, effect func(ctx co
 	return nil
 }
 
-// apply locks the booking, writes its payments with put, and updates its amounts. The argument of put is whether the booking is
-// canceled or expired.
+// apply locks the booking, writes a copy with put, and updates the booking to the balance that put returns.
 func (a *Payments) apply(
-	ctx context.Context, tx pg.Tx, booking domain.BookingID, of string, put func(currency string, lost bool) (domain.Received, error),
+	ctx context.Context, tx pg.Tx, booking domain.BookingID, of string, put func(domain.Booking) (domain.Balance, error),
 ) error {
 	current, clock, ok, err := store.LockDue(ctx, tx, booking, true)
 	switch {
@@ -88,18 +109,16 @@ func (a *Payments) apply(
 	case !ok:
 		return errMoved
 	}
-	now := clock.Now(a.Bookings.Now()).UTC().Truncate(time.Microsecond)
-	status := current.At(now).Status
-	got, err := put(current.Total.Currency, status == domain.Cancelled || status == domain.Expired)
-	if err != nil || got == current.Received() {
+	got, err := put(current)
+	if err != nil || got == current.Balance() {
 		return err
 	}
-	return a.Bookings.receive(ctx, tx, booking, got, now)
+	return a.Bookings.receive(ctx, tx, booking, got, clock.Now(a.Bookings.Now()).UTC().Truncate(time.Microsecond))
 }
 
-// receive writes the amounts received for the booking, with its event. It reads the booking again, with the invoice among its
-// invoices. If its hold has lapsed, the booking expires first, as before any other write.
-func (a *Bookings) receive(ctx context.Context, tx pg.Tx, id domain.BookingID, got domain.Received, now time.Time) error {
+// receive writes the balance of the booking, with an event if a client can see the change. It reads the booking again, with the invoice
+// among its invoices. If its hold has lapsed, the booking expires first, as before any other write.
+func (a *Bookings) receive(ctx context.Context, tx pg.Tx, id domain.BookingID, got domain.Balance, now time.Time) error {
 	current, err := store.Booking(ctx, tx, id)
 	if err != nil {
 		return err
@@ -116,6 +135,9 @@ func (a *Bookings) receive(ctx context.Context, tx pg.Tx, id domain.BookingID, g
 	previous, err := outbox.Previous(ctx, view.Booking, current, next)
 	if err != nil {
 		return err
+	}
+	if string(previous) == "{}" {
+		return store.UpdateBalance(ctx, tx, id, got)
 	}
 	_, err = a.save(ctx, tx, next, nil, previous, now)
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"holdfast.dev/libs/ids"
@@ -30,7 +31,7 @@ func Repair() repair.Service {
 		Fixes:    []repair.Fix{{What: "counters of booking numbers raised above numbers that receivers have seen", SQL: store.RaiseNumbers}},
 		Counters: map[string]string{"bookings": "booking_counters"},
 		Forget: map[string]func(ctx context.Context, tx pg.Tx, id string) error{
-			"cu": forgetCustomer, "inv": forgetPayments, "cn": forgetPayments,
+			"cu": forgetCustomer, "inv": forgetInvoice, "cn": forgetInvoice, "ma": forgetAccount,
 		},
 	}
 }
@@ -102,21 +103,41 @@ func forgetCustomer(ctx context.Context, tx pg.Tx, id string) error {
 	return store.ForgetCustomer(ctx, tx, customer)
 }
 
-// forgetPayments removes the manual payments of a lost invoice, or the manual refund of a lost credit note, from the amounts of its
-// booking.
-func forgetPayments(ctx context.Context, tx pg.Tx, id string) error {
+// repaired applies changes of the command repair.
+var repaired = &Payments{Bookings: &Bookings{Now: time.Now}, Log: slog.Default()}
+
+// forgetAccount removes the money of a lost account from the amounts of its booking. key is ma_, the booking's stored id, and the currency.
+func forgetAccount(ctx context.Context, tx pg.Tx, key string) error {
+	text, currency, _ := strings.Cut(strings.TrimPrefix(key, "ma_"), ":")
+	var booking domain.BookingID
+	if err := booking.Scan(text); err != nil {
+		return err
+	}
+	return repaired.apply(ctx, tx, booking, "account "+key, func(b domain.Booking) (domain.Balance, error) {
+		if err := store.ForgetAccount(ctx, tx, booking, currency); err != nil || currency != b.Total.Currency {
+			return b.Balance(), err
+		}
+		is, err := store.Outside(ctx, tx, b.ID, currency)
+		return domain.Balance{Invoices: b.Invoices}.Moved(domain.Outside{}, is), err
+	})
+}
+
+// forgetInvoice removes a lost invoice or credit note from the amounts of its booking.
+func forgetInvoice(ctx context.Context, tx pg.Tx, id string) error {
 	list, err := store.BookingsOf(ctx, tx, id)
 	if err != nil {
 		return err
 	}
-	payments := &Payments{Bookings: &Bookings{Now: time.Now}, Log: slog.Default()}
 	for _, booking := range list {
-		err := payments.apply(ctx, tx, booking, id, func(currency string, _ bool) (domain.Received, error) {
-			return store.ForgetPayments(ctx, tx, id, booking, currency)
+		err := repaired.apply(ctx, tx, booking, id, func(b domain.Booking) (domain.Balance, error) {
+			return outside(ctx, tx, b, func(r *domain.Balance, _ domain.Outside) (err error) {
+				r.Invoices, err = store.ForgetInvoice(ctx, tx, id, b.ID, b.Total.Currency)
+				return err
+			})
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return store.ForgetInvoice(ctx, tx, id)
+	return nil
 }

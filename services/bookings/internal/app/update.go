@@ -78,10 +78,17 @@ func (a *Bookings) change(
 	if err := match.Check(current.Version); err != nil {
 		return domain.Booking{}, err
 	}
-	if w.reprice {
+	switch {
+	case w.reprice:
 		err = next.Repriceable()
-	} else {
-		next, err = next.ApplyStatus(w.BookingInput, w.reason, now)
+	case w.account == nil && next.NeedsAccount(w.BookingInput, now):
+		err = a.readAccount(current, w)
+	case w.account != nil:
+		if w.account.Outside, err = store.OutsideAccount(ctx, tx, current, w.account.Objects); err == nil {
+			next, err = next.ApplyStatus(w.BookingInput, w.reason, w.account, now)
+		}
+	default:
+		next, err = next.ApplyStatus(w.BookingInput, w.reason, nil, now)
 	}
 	if err != nil {
 		return domain.Booking{}, err
@@ -91,6 +98,16 @@ func (a *Bookings) change(
 		return current, err
 	}
 	return a.save(ctx, tx, next, claim, previous, now)
+}
+
+// readAccount returns the error of a cancellation that depends on the booking's account, which it requests once from payments. No lock
+// is needed: money that moves after the response counts as moved after the cancellation, which records the version of the account.
+func (a *Bookings) readAccount(b domain.Booking, w *Write) error {
+	return &operation.Again{Why: "account of the booking not read", Fetch: func(ctx context.Context) error {
+		state, err := a.Accounts.Account(ctx, b.ID, b.Total.Currency)
+		w.account = &state
+		return err
+	}}
 }
 
 // reschedule applies time, links and guests, or a new price. If the booking occupies its unit, reschedule returns the required

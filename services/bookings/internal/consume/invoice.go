@@ -13,12 +13,19 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// invoice reads an invoice from an event: its booking and its payments. It reads no personal data.
+// invoice reads an invoice from an event: its booking and its amounts. It reads no personal data.
 func invoice(e *eventsv1.Event) (domain.Invoice, error) {
 	var body struct {
-		ID        string               `json:"id"`
-		BookingID *string              `json:"booking_id"`
-		Payments  []api.InvoicePayment `json:"payments"`
+		ID        string            `json:"id"`
+		BookingID *string           `json:"booking_id"`
+		Status    api.InvoiceStatus `json:"status"`
+		Kind      api.InvoiceKind   `json:"kind"`
+		Total     api.Money         `json:"total_amount"`
+		Due       api.Money         `json:"amount_due"`
+		Paid      api.Money         `json:"amount_paid"`
+		Credited  api.Money         `json:"amount_credited"`
+
+		Payments []api.InvoicePayment `json:"payments"`
 	}
 	if err := json.Unmarshal(e.GetObject(), &body); err != nil {
 		return domain.Invoice{}, kafkax.Poison(fmt.Errorf("invoice body: %w", err))
@@ -26,29 +33,33 @@ func invoice(e *eventsv1.Event) (domain.Invoice, error) {
 	if body.ID == "" || body.ID != e.GetObjectId() {
 		return domain.Invoice{}, kafkax.Poison(fmt.Errorf("invoice id %q in the event of %q", body.ID, e.GetObjectId()))
 	}
-	in := domain.Invoice{ID: body.ID, Version: e.GetResourceVersion()}
-	if body.BookingID != nil {
-		id, err := ids.Parse[ids.BookingPrefix](*body.BookingID)
-		if err != nil {
-			return domain.Invoice{}, kafkax.Poison(fmt.Errorf("booking id %q: %w", *body.BookingID, err))
-		}
-		in.Booking = id
+	in := domain.Invoice{
+		ID: body.ID, Version: e.GetResourceVersion(), Currency: body.Total.Currency, Deposit: body.Kind == api.Deposit,
+		Opened: body.Status != api.InvoiceStatusDraft && body.Status != api.InvoiceStatusVoid,
+		Total:  body.Total.Amount, Due: body.Due.Amount, Paid: body.Paid.Amount, Credited: body.Credited.Amount,
+	}
+	if body.BookingID == nil {
+		return in, nil
+	}
+	id, err := ids.Parse[ids.BookingPrefix](*body.BookingID)
+	if err != nil {
+		return domain.Invoice{}, kafkax.Poison(fmt.Errorf("booking id %q: %w", *body.BookingID, err))
 	}
 	for _, p := range body.Payments {
 		if p.Source == api.PaymentSourceGateway {
-			continue // its own event contains it
+			continue // the account of the booking contains it
 		}
-		payment := domain.Payment{ID: p.Id, Amount: money.Amount{Minor: p.Amount.Amount, Currency: p.Amount.Currency}}
-		if p.Id == "" || payment.Amount.Minor < 0 || payment.Amount.Currency == "" {
-			return domain.Invoice{}, kafkax.Poison(fmt.Errorf("payment %q of the invoice %s: %+v", p.Id, in.ID, payment.Amount))
-		}
-		if !p.PaidAt.IsZero() {
-			payment.PaidAt = &p.PaidAt
-		}
+		payment := domain.BookingPayment{ID: p.Id, Amount: money.Amount{Minor: p.Amount.Amount, Currency: p.Amount.Currency}, PaidAt: &p.PaidAt}
 		if at, err := p.ReversedAt.Get(); err == nil {
 			payment.ReversedAt = &at
 		}
+		if p.Id == "" || payment.Amount.Minor < 0 || payment.Amount.Currency == "" {
+			return domain.Invoice{}, kafkax.Poison(fmt.Errorf("payment %q of the invoice %s: %+v", p.Id, in.ID, payment.Amount))
+		}
 		in.Payments = append(in.Payments, payment)
+	}
+	if in.Booking = id; in.Currency == "" || min(in.Total, in.Due, in.Paid, in.Credited) < 0 {
+		return domain.Invoice{}, kafkax.Poison(fmt.Errorf("amounts of the invoice %s: %+v", in.ID, in))
 	}
 	return in, nil
 }

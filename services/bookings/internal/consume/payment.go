@@ -4,14 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
+	"strings"
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/outbox"
+	"holdfast.dev/proto/api"
 	eventsv1 "holdfast.dev/proto/events/v1"
+	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/bookings/internal/app"
 	"holdfast.dev/services/bookings/internal/domain"
@@ -20,8 +22,8 @@ import (
 // Payments handles the events of the payments service.
 type Payments struct{ App *app.Payments }
 
-// Handle is a kafkax.Handler. A message that cannot be read is a poison message. Handle ignores types that are not about a payment
-// intent.
+// Handle is a kafkax.Handler. A message that cannot be read is a poison message. Handle ignores types that are not about the account of
+// a booking.
 func (h *Payments) Handle(ctx context.Context, m kafkax.Message) error {
 	e, err := outbox.Decode(m.Value)
 	if err != nil {
@@ -31,46 +33,59 @@ func (h *Payments) Handle(ctx context.Context, m kafkax.Message) error {
 	if err != nil {
 		return err
 	}
-	switch e.GetType() {
-	case "payment.succeeded", "payment.failed", "payment_intent.updated":
-	default:
+	if e.GetType() != "account.updated" || !strings.HasPrefix(e.GetObjectId(), domain.BookingPrefix{}.Prefix()+"_") {
 		return nil
 	}
 	id, err := ids.Parse[ids.EventPrefix](e.GetId())
 	if err != nil {
 		return kafkax.Poison(err)
 	}
-	p, err := gatewayPayment(e)
+	a, err := account(e)
 	if err != nil {
 		return kafkax.Poison(err)
 	}
-	if p.Amount.Minor == 0 {
-		return nil // nothing was charged yet
-	}
-	return h.App.ApplyGateway(caller.With(ctx, from), id, p)
+	return h.App.ApplyAccount(caller.With(ctx, from), id, a)
 }
 
-// gatewayPayment reads a payment intent from an event. It reads no personal data.
-func gatewayPayment(e *eventsv1.Event) (domain.GatewayPayment, error) {
-	var body struct {
-		ID          string     `json:"id"`
-		Booking     string     `json:"booking_id"`
-		Currency    string     `json:"currency"`
-		Received    int64      `json:"amount_received"`
-		Refunded    int64      `json:"amount_refunded"`
-		Invoice     string     `json:"invoice_id"` // null: none
-		Disputed    bool       `json:"disputed"`
-		SucceededAt *time.Time `json:"succeeded_at"`
-	}
+// account reads the account of a booking from an event. It contains no personal data.
+func account(e *eventsv1.Event) (domain.Account, error) {
+	var body internalapi.Account
 	if err := json.Unmarshal(e.GetObject(), &body); err != nil {
-		return domain.GatewayPayment{}, fmt.Errorf("payment intent body: %w", err)
+		return domain.Account{}, fmt.Errorf("account body: %w", err)
 	}
-	booking, err := ids.Parse[ids.BookingPrefix](body.Booking)
-	if err != nil || body.ID != e.GetObjectId() || body.Currency == "" || body.Received < 0 || body.Refunded < 0 {
-		return domain.GatewayPayment{}, fmt.Errorf("payment intent %q of the event about %q cannot be read", body.ID, e.GetObjectId())
+	booking, err := ids.Parse[ids.BookingPrefix](body.ID)
+	if err != nil || body.ID != e.GetObjectId() || body.Currency == "" || body.Received < 0 || body.Returned < 0 {
+		return domain.Account{}, fmt.Errorf("account %q of the event about %q cannot be read", body.ID, e.GetObjectId())
 	}
-	return domain.GatewayPayment{
-		ID: body.ID, Booking: booking, Amount: money.Amount{Minor: body.Received, Currency: body.Currency}, Refunded: body.Refunded,
-		Invoice: body.Invoice, Disputed: body.Disputed, PaidAt: body.SucceededAt, Version: e.GetResourceVersion(),
-	}, nil
+	a := domain.Account{
+		Booking: booking, Currency: body.Currency, Received: body.Received, Returned: body.Returned, Disputed: body.Disputed, Version: body.Version,
+		Payments: make([]domain.BookingPayment, len(body.Entries)),
+	}
+	for i, entry := range body.Entries {
+		if a.Payments[i], err = payment(entry, body.Currency); err != nil {
+			return domain.Account{}, err
+		}
+	}
+	return a, nil
+}
+
+// payment returns an entry of an account as it is listed. Money handed back is a payment of 0 that is refunded.
+func payment(e internalapi.AccountEntry, currency string) (domain.BookingPayment, error) {
+	p := domain.BookingPayment{
+		ID: e.ID, Source: string(api.PaymentSourceManual), Amount: money.Amount{Minor: e.Amount, Currency: currency}, Refunded: e.Returned,
+		Disputed: e.Disputed, PaidAt: &e.At, ReversedAt: e.ReversedAt, Version: e.Version,
+	}
+	if e.InvoiceID != nil {
+		p.InvoiceID = *e.InvoiceID
+	}
+	switch e.Kind {
+	case "card":
+		p.Source = string(api.PaymentSourceGateway)
+	case "return":
+		p.Amount.Minor, p.Refunded = 0, e.Amount
+	}
+	if p.ID == "" || e.Amount < 0 || e.Returned < 0 {
+		return p, fmt.Errorf("entry %+v of an account", e)
+	}
+	return p, nil
 }

@@ -1,57 +1,93 @@
 package consume_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/store"
 )
 
-// intent is a payment intent as it passes through its states.
-type intent struct {
-	id, booking, invoice, currency string
-	version, received, refunded    int64
-	disputed                       bool
+// ledger is the account of a booking at payments. Each event contains the entries that have changed.
+type ledger struct {
+	booking, currency string
+	version           int64
+	entries           []*internalapi.AccountEntry
 }
 
-func (w *till) intent(booking domain.BookingID) *intent {
-	return &intent{id: newID("pi"), booking: booking.String(), currency: "USD"}
+func (w *till) ledger(booking domain.BookingID) *ledger {
+	return &ledger{booking: booking.String(), currency: "USD"}
 }
 
-// nextEvent returns the next event of the intent.
-func (w *till) nextEvent(i *intent, change func(i *intent)) kafkax.Message {
+func (l *ledger) add(prefix, kind, method string, amount int64) *internalapi.AccountEntry {
+	e := &internalapi.AccountEntry{ID: newID(prefix), Kind: kind, Method: method, Amount: amount, At: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}
+	l.entries = append(l.entries, e)
+	return e
+}
+
+func (l *ledger) card(amount int64) *internalapi.AccountEntry {
+	return l.add("pi", "card", "card", amount)
+}
+
+func (l *ledger) receipt(amount int64) *internalapi.AccountEntry {
+	return l.add("pay", "receipt", "cash", amount)
+}
+
+func (l *ledger) handBack(amount int64) *internalapi.AccountEntry {
+	return l.add("cn", "return", "cash", amount)
+}
+
+// account returns the next event of the account after a change of entries.
+func (w *till) account(l *ledger, changed ...*internalapi.AccountEntry) kafkax.Message {
 	w.T.Helper()
-	change(i)
-	i.version++
-	kind, succeeded, invoice := "payment_intent.updated", "null", "null"
-	if i.received > 0 {
-		kind, succeeded = "payment.succeeded", `"2030-01-01T00:00:00Z"`
+	l.version++
+	body := internalapi.Account{ID: l.booking, Currency: l.currency, Version: l.version}
+	for _, e := range changed {
+		e.Version = l.version
+		body.Entries = append(body.Entries, *e)
 	}
-	if i.invoice != "" {
-		invoice = fmt.Sprintf("%q", i.invoice)
+	for _, e := range l.entries {
+		switch {
+		case e.ReversedAt != nil, e.Version == 0: // not reported yet
+		case e.Kind == "return":
+			body.Returned += e.Amount
+		default:
+			body.Received, body.Returned, body.Disputed = body.Received+e.Amount, body.Returned+e.Returned, body.Disputed || e.Disputed
+		}
 	}
-	m := w.message(i.id, kind, i.version, fmt.Sprintf(
-		`{"id":%q,"booking_id":%q,"invoice_id":%s,"currency":%q,"amount_received":%d,"amount_refunded":%d,"disputed":%v,"succeeded_at":%s,"receipt_email":"a secret"}`,
-		i.id, i.booking, invoice, i.currency, i.received, i.refunded, i.disputed, succeeded))
+	raw, err := json.Marshal(body)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	m := w.message(l.booking, "account.updated", l.version, string(raw))
 	m.Topic = "payments"
 	return m
 }
 
-func taken(amount int64) func(*intent)    { return func(i *intent) { i.received = amount } }
-func returned(amount int64) func(*intent) { return func(i *intent) { i.refunded = amount } }
-func disputed(is bool) func(*intent)      { return func(i *intent) { i.disputed = is } }
+// ended returns the state of the account of a booking at its end.
+func (w *till) ended(id domain.BookingID) *domain.AccountState {
+	w.T.Helper()
+	b, err := store.Booking(w.ctx, w.DB.App.Read(w.ctx), id)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return b.At(time.Now().Add(w.ahead)).Ended
+}
 
-// TestPaymentStatesByCard checks that events of payment intents lead to each payment state of a booking, and that the list finds
-// the booking by it.
-func TestPaymentStatesByCard(t *testing.T) {
+// TestPaymentStates checks that events of accounts lead to each payment state of a booking, and that the list finds the booking by it.
+func TestPaymentStates(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
 	for _, tc := range []struct {
@@ -60,7 +96,6 @@ func TestPaymentStatesByCard(t *testing.T) {
 		refunded []int64
 	}{
 		{domain.Unpaid, nil, nil},
-		{domain.Unpaid, []int64{0}, nil}, // created but not paid
 		{domain.PartiallyPaid, []int64{299}, nil},
 		{domain.DepositPaid, []int64{300}, nil},
 		{domain.DepositPaid, []int64{100, 200}, nil},
@@ -72,11 +107,13 @@ func TestPaymentStatesByCard(t *testing.T) {
 		{domain.Refunded, []int64{1000, 1000}, []int64{1000, 1000}},
 	} {
 		id := w.book()
+		l := w.ledger(id)
 		for n, amount := range tc.received {
-			i := w.intent(id)
-			w.handle(w.nextEvent(i, taken(amount)))
+			card := l.card(amount)
+			w.handle(w.account(l, card))
 			if n < len(tc.refunded) {
-				w.handle(w.nextEvent(i, returned(tc.refunded[n])))
+				card.Returned = tc.refunded[n]
+				w.handle(w.account(l, card))
 			}
 		}
 		if b := w.get(id); string(b.PaymentStatus) != string(tc.state) {
@@ -90,32 +127,36 @@ func TestPaymentStatesByCard(t *testing.T) {
 }
 
 // TestRefundedAndDisputed checks that refunds and disputes are stored with the booking, increment its version once, and emit one
-// event.
+// event. A change that a client cannot see does neither, and an older event has no effect.
 func TestRefundedAndDisputed(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
 	id := w.book()
-	i := w.intent(id)
-	w.handle(w.nextEvent(i, taken(1000)))
+	l := w.ledger(id)
+	card := l.card(1000)
+	taken := w.account(l, card)
+	w.handle(taken)
 	w.is(id, "confirmed", 1000, "paid", 2)
-	w.handle(w.nextEvent(i, returned(400)))
+	card.Returned = 400
+	w.handle(w.account(l, card))
 	w.is(id, "confirmed", 1000, "partially_refunded", 3)
-	w.handle(w.nextEvent(i, returned(400))) // only data that bookings does not show has changed
+	w.handle(w.account(l)) // a refund has begun
 	w.is(id, "confirmed", 1000, "partially_refunded", 3)
-	late := *i
-	w.handle(w.nextEvent(i, disputed(true)))
+	card.Disputed = true
+	w.handle(w.account(l, card))
 	w.is(id, "confirmed", 1000, "partially_refunded", 4)
 	if b := w.get(id); !b.Disputed || b.AmountRefunded.Amount != 400 {
 		t.Errorf("disputed %v, refunded %d", b.Disputed, b.AmountRefunded.Amount)
 	}
+	late := *l
 	late.version = 1
-	w.handle(w.nextEvent(&late, returned(0))) // version 2 again, and late
-	other := w.intent(id)
-	w.handle(w.nextEvent(other, taken(5)))
+	w.handle(w.account(&late)) // version 2 again, and late
+	w.handle(w.account(l, l.receipt(5)))
 	if b := w.get(id); !b.Disputed || b.AmountRefunded.Amount != 400 || b.AmountPaid.Amount != 1005 {
 		t.Errorf("an older event came through: %+v", b)
 	}
-	w.handle(w.nextEvent(i, disputed(false)))
+	card.Disputed = false
+	w.handle(w.account(l, card))
 	if b := w.get(id); b.Disputed || b.Version != 6 {
 		t.Errorf("disputed %v, version %d", b.Disputed, b.Version)
 	}
@@ -129,19 +170,225 @@ func TestRefundedAndDisputed(t *testing.T) {
 	}
 }
 
-// TestPaymentOfAnotherCurrency checks that a payment in a currency other than the booking's is listed, and counts neither as paid
-// nor as disputed.
-func TestPaymentOfAnotherCurrency(t *testing.T) {
+// TestPaymentInAnotherCurrency checks that a payment in a currency other than the booking's is listed, and counts neither as paid nor as
+// disputed.
+func TestPaymentInAnotherCurrency(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
 	id := w.book()
-	i := w.intent(id)
-	i.currency = "EUR"
-	w.handle(w.nextEvent(i, func(i *intent) { i.received, i.disputed = 1000, true }))
+	l := w.ledger(id)
+	l.currency = "EUR"
+	card := l.card(1000)
+	card.Disputed = true
+	w.handle(w.account(l, card))
 	w.is(id, "pending", 0, "unpaid", 1)
 	if list := w.payments(id); len(list) != 1 || list[0].Amount.Currency != "EUR" || !list[0].Disputed {
 		t.Errorf("%+v", list)
 	}
+}
+
+// TestPaymentsInAnyOrder checks that the final amounts and the list are the same for any order and any number of deliveries of the
+// events.
+func TestPaymentsInAnyOrder(t *testing.T) {
+	t.Parallel()
+	w := newTill(t, caller.Live)
+	for round := range 20 {
+		id := w.book(func(b *domain.Booking) { b.Policy.ConfirmOnDeposit = false })
+		l, now := w.ledger(id), time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC)
+		wrong, card := l.receipt(500), l.card(40)
+		all := []kafkax.Message{w.account(l, wrong), w.account(l, card)}
+		wrong.ReversedAt = &now
+		all = append(all, w.account(l, wrong))
+		card.Returned, card.Disputed = 20, true
+		all = append(all, w.account(l, card), w.account(l, l.receipt(2)), w.account(l, l.handBack(1)))
+		all = append(all, all...)
+		rand.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
+		for _, m := range all {
+			w.handle(m)
+		}
+		b := w.get(id)
+		if b.AmountPaid.Amount != 42 || b.AmountRefunded.Amount != 21 || !b.Disputed || b.Status != "pending" {
+			t.Errorf("round %d: paid %d, refunded %d, %s", round, b.AmountPaid.Amount, b.AmountRefunded.Amount, b.Status)
+		}
+		if n := w.eventsOf(id); int64(n) != b.Version-1 {
+			t.Errorf("round %d: %d events, version %d", round, n, b.Version)
+		}
+		var paid, refunded int64
+		list := w.payments(id)
+		for n, p := range list {
+			if n > 0 && p.CreatedAt.After(list[n-1].CreatedAt) {
+				t.Error("not the newest first")
+			}
+			if p.ReversedAt == nil {
+				paid, refunded = paid+p.Amount.Minor, refunded+p.Refunded
+			}
+			if source := map[bool]string{true: "gateway", false: "manual"}[p.ID == card.ID]; p.Source != source || p.Disputed != (p.ID == card.ID) || p.PaidAt == nil {
+				t.Errorf("%+v", p)
+			}
+		}
+		if len(list) != 4 || paid != 42 || refunded != 21 {
+			t.Errorf("round %d: %d payments, %d paid, %d refunded", round, len(list), paid, refunded)
+		}
+	}
+}
+
+// TestParallelPayments checks that none of forty payments is lost, if their events and those of an invoice are processed at the same
+// time, each twice.
+func TestParallelPayments(t *testing.T) {
+	t.Parallel()
+	w := newTill(t, caller.Test)
+	id := w.book()
+	var all []kafkax.Message
+	l, i := w.ledger(id), w.bill(id)
+	i.open(1000)
+	for range 40 {
+		all = append(all, w.account(l, l.receipt(25)))
+		i.paid += 25
+		all = append(all, w.event(i))
+	}
+	all = append(all, all...)
+	rand.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
+	var done sync.WaitGroup
+	for part := range 8 {
+		done.Go(func() {
+			for n := part; n < len(all); n += 8 {
+				w.handle(all[n])
+			}
+		})
+	}
+	done.Wait()
+	b := w.get(id)
+	if b.AmountPaid.Amount != 1000 || b.Status != "confirmed" || b.PaymentStatus != "paid" || len(w.payments(id)) != 40 {
+		t.Errorf("paid %d, %s", b.AmountPaid.Amount, b.Status)
+	}
+	if events := w.Events(); int64(len(events)) != b.Version-1 {
+		t.Errorf("%d events, version %d", len(events), b.Version)
+	}
+}
+
+// TestConfirmOnDeposit checks that a deposit confirms a pending booking if the booking's own policy requires this. A booking whose
+// hold has lapsed and a booking in a final state keep their state and show the money.
+func TestConfirmOnDeposit(t *testing.T) {
+	t.Parallel()
+	w := newTill(t, caller.Test)
+	soon := time.Now().Add(time.Hour)
+	held := func(b *domain.Booking) { b.HoldExpiresAt = &soon }
+	off := func(b *domain.Booking) { b.Policy.ConfirmOnDeposit = false }
+	in := func(s domain.Status) func(*domain.Booking) { return func(b *domain.Booking) { b.Status = s } }
+	for _, tc := range []struct {
+		name    string
+		change  []func(*domain.Booking)
+		late    bool
+		paid    int64
+		status  string
+		payment string
+		version int64
+	}{
+		{"part of the deposit", nil, false, 299, "pending", "partially_paid", 2},
+		{"the deposit", nil, false, 300, "confirmed", "deposit_paid", 2},
+		{"all", nil, false, 1000, "confirmed", "paid", 2},
+		{"more than all", nil, false, 1001, "confirmed", "overpaid", 2},
+		{"the policy is off", []func(*domain.Booking){off}, false, 1000, "pending", "paid", 2},
+		{"no policy is known", []func(*domain.Booking){func(b *domain.Booking) { b.Policy = nil }}, false, 1000, "pending", "paid", 2},
+		{"a hold", []func(*domain.Booking){held}, false, 300, "confirmed", "deposit_paid", 2},
+		{"a hold that has run out", []func(*domain.Booking){held}, true, 300, "expired", "deposit_paid", 3},
+		{"it has run out, and the policy is off", []func(*domain.Booking){held, off}, true, 300, "expired", "deposit_paid", 3},
+		{"not priced", []func(*domain.Booking){func(b *domain.Booking) { b.Total.Minor, b.Gross.Minor, b.Deposit.Minor = 0, 0, 0 }}, false, 1, "confirmed", "paid", 2},
+		{"without a deposit", []func(*domain.Booking){func(b *domain.Booking) { b.Deposit.Minor = 0 }}, false, 999, "pending", "partially_paid", 2},
+		{"expired", []func(*domain.Booking){in(domain.Expired)}, false, 300, "expired", "deposit_paid", 2},
+		{"cancelled", []func(*domain.Booking){in(domain.Cancelled)}, false, 300, "cancelled", "deposit_paid", 2},
+		{"confirmed", []func(*domain.Booking){in(domain.Confirmed)}, false, 300, "confirmed", "deposit_paid", 2},
+		{"completed", []func(*domain.Booking){in(domain.Completed)}, false, 300, "completed", "deposit_paid", 2},
+		{"no show", []func(*domain.Booking){in(domain.NoShow)}, false, 300, "no_show", "deposit_paid", 2},
+	} {
+		id := w.book(tc.change...)
+		l := w.ledger(id)
+		paid := w.account(l, l.receipt(tc.paid))
+		if tc.late {
+			w.ahead = 2 * time.Hour
+		}
+		w.handle(paid)
+		t.Log(tc.name)
+		w.is(id, tc.status, tc.paid, tc.payment, tc.version)
+		b := w.get(id)
+		if confirmed := tc.status == "confirmed" && tc.name != "confirmed"; b.ConfirmedAt.IsNull() == confirmed || confirmed && !b.HoldExpiresAt.IsNull() {
+			t.Errorf("confirmed at %v, hold until %v", b.ConfirmedAt, b.HoldExpiresAt)
+		}
+		w.ahead = 0
+	}
+}
+
+// TestPaymentGoesByTheTestClock checks that a hold follows the test clock of its tenant, which no event carries.
+func TestPaymentGoesByTheTestClock(t *testing.T) {
+	t.Parallel()
+	w := newTill(t, caller.Test)
+	hold := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	held := func(b *domain.Booking) { b.HoldExpiresAt = &hold }
+	inTime, late := w.book(held), w.book(held)
+	for at, id := range map[time.Time]domain.BookingID{hold.Add(-time.Hour): inTime, hold: late} {
+		w.Exec(`delete from test_clocks`)
+		w.Exec(`insert into test_clocks values ($1, false, $2, 2)`, caller.FromContext(w.ctx).Tenant, at)
+		l := w.ledger(id)
+		w.handle(w.account(l, l.card(300)))
+	}
+	if b := w.get(inTime); b.Status != "confirmed" || !b.ConfirmedAt.MustGet().Equal(hold.Add(-time.Hour)) {
+		t.Errorf("in time: %s", b.Status)
+	}
+	if b := w.get(late); b.Status != "expired" || b.AmountPaid.Amount != 300 || b.Version != 3 {
+		t.Errorf("late: %s", b.Status)
+	}
+}
+
+// TestPaymentAfterAFailure checks that a payment whose write failed does not count as processed. Its event counts when it is
+// delivered again.
+func TestPaymentAfterAFailure(t *testing.T) {
+	t.Parallel()
+	w := newTill(t, caller.Test)
+	id := w.book()
+	l := w.ledger(id)
+	paid := w.account(l, l.card(300))
+	w.Exec(`alter table booking_payments rename column amount to missing`)
+	if err := w.h.Handle(t.Context(), paid); err == nil || errors.Is(err, kafkax.ErrPoison) {
+		t.Errorf("without the column: %v", err)
+	}
+	w.Exec(`alter table booking_payments rename column missing to amount`)
+	w.is(id, "pending", 0, "unpaid", 1)
+	w.handle(paid)
+	w.is(id, "confirmed", 300, "deposit_paid", 2)
+}
+
+// TestPaymentOfABookingThatMoves checks that a payment follows a booking that moves to another unit between the read and the
+// lock.
+func TestPaymentOfABookingThatMoves(t *testing.T) {
+	t.Parallel()
+	w := newTill(t, caller.Test)
+	var from, to domain.UnitID
+	for _, unit := range []*domain.UnitID{&from, &to} {
+		*unit = ids.New[ids.UnitPrefix]()
+		w.Exec(`insert into units (tenant_id, livemode, id, name) values ($1, false, $2, 'A unit')`, caller.FromContext(w.ctx).Tenant, *unit)
+	}
+	id := w.book(func(b *domain.Booking) { b.UnitID = from })
+	l := w.ledger(id)
+	paid := w.account(l, l.card(300))
+	mover, err := w.Owner().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mover.Exec(t.Context(), `update bookings set unit_id = $1`, to); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- w.h.Handle(t.Context(), paid) }()
+	for w.Count(`select count(*) from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())`) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := mover.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	w.is(id, "confirmed", 300, "deposit_paid", 2)
 }
 
 // TestPaymentOfARunOutHold checks a payment for a lapsed hold that arrives at the same moment as its expiry. A lock of the
@@ -157,8 +404,9 @@ func TestPaymentOfARunOutHold(t *testing.T) {
 		transactions int
 	}{{true, 1}, {false, 2}} {
 		id := w.book(func(b *domain.Booking) { b.HoldExpiresAt = &soon })
-		i := w.intent(id)
-		paid := w.nextEvent(i, taken(300))
+		l := w.ledger(id)
+		card := l.card(300)
+		paid := w.account(l, card)
 		pay, expire := func() error { return w.h.Handle(w.ctx, paid) }, func() error { return w.bookings.ExpireAll(w.ctx) }
 		sides := []func() error{expire, pay}
 		if tc.paidFirst {
@@ -179,10 +427,11 @@ func TestPaymentOfARunOutHold(t *testing.T) {
 		if n := w.Count(`select count(distinct xmin::text) from outbox where aggregate_id = $1`, id.String()); n != tc.transactions {
 			t.Errorf("paid first %v: events of %d transactions, want %d", tc.paidFirst, n, tc.transactions)
 		}
-		if s, err := store.Settlement(w.ctx, w.DB.App.Read(w.ctx), id); err != nil || len(s.Payments) != 1 || !s.Payments[0].Late {
-			t.Errorf("paid first %v: %+v, %v", tc.paidFirst, s, err)
+		if got := w.ended(id); got == nil || got.Version != 0 {
+			t.Errorf("paid first %v: ended with the account %+v", tc.paidFirst, got)
 		}
-		w.handle(w.nextEvent(i, returned(300)))
+		card.Returned = 300
+		w.handle(w.account(l, card))
 		w.is(id, "expired", 300, "refunded", 4)
 		if b := w.get(id); !b.ConfirmedAt.IsNull() {
 			t.Errorf("paid first %v: confirmed at %v", tc.paidFirst, b.ConfirmedAt)
@@ -190,93 +439,60 @@ func TestPaymentOfARunOutHold(t *testing.T) {
 	}
 }
 
-// TestLatePayments checks that a payment is late if its booking was canceled or had expired before the payment was first counted.
-// This does not change afterwards.
-func TestLatePayments(t *testing.T) {
+// TestEndOfABooking checks that the end of a booking records the version of its account at that time, so that later payments are late.
+func TestEndOfABooking(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
 	soon := time.Now().Add(time.Hour)
-	late := func(id domain.BookingID) (list []bool) {
-		t.Helper()
-		s, err := store.Settlement(w.ctx, w.DB.App.Read(w.ctx), id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range s.Payments {
-			list = append(list, p.Late)
-		}
-		return list
+	id := w.book(func(b *domain.Booking) { b.HoldExpiresAt = &soon })
+	l := w.ledger(id)
+	w.handle(w.account(l, l.receipt(100)))
+	if got := w.ended(id); got != nil {
+		t.Errorf("a pending booking ended with the account %+v", got)
 	}
-	for _, tc := range []struct {
-		change func(*domain.Booking)
-		ahead  time.Duration
-		want   bool
-	}{
-		{func(b *domain.Booking) { b.Status = domain.Cancelled }, 0, true},
-		{func(b *domain.Booking) { b.Status = domain.Expired }, 0, true},
-		{func(b *domain.Booking) { b.HoldExpiresAt = &soon }, 2 * time.Hour, true},
-		{func(b *domain.Booking) { b.HoldExpiresAt = &soon }, 0, false},
-		{func(b *domain.Booking) { b.Status = domain.Completed }, 0, false},
-	} {
-		id := w.book(tc.change)
-		i := w.intent(id)
-		w.ahead = tc.ahead
-		w.handle(w.nextEvent(i, taken(300)))
-		w.ahead = 0
-		if got := late(id); len(got) != 1 || got[0] != tc.want {
-			t.Errorf("late %v, want %v", got, tc.want)
-		}
-		w.Exec(`update bookings set status = case when $1 then 'confirmed' else 'cancelled' end`, tc.want)
-		w.handle(w.nextEvent(i, returned(1)))
-		if got := late(id); got[0] != tc.want {
-			t.Errorf("after its next event: late %v, want %v", got, tc.want)
-		}
+	w.ahead = 2 * time.Hour
+	want := domain.AccountState{Version: 1, Received: 100}
+	if got := w.ended(id); got == nil || got.Version != want.Version || got.Received != want.Received {
+		t.Errorf("a hold that has lapsed ended with the account %+v", got)
+	}
+	w.handle(w.account(l, l.card(300)))
+	w.is(id, "expired", 400, "deposit_paid", 4)
+	if got := w.ended(id); got == nil || got.Version != want.Version || got.Received != want.Received {
+		t.Errorf("it ended with the account %+v", got)
 	}
 }
 
-// TestPaymentsListed checks that the list of payments contains what the events reported, newest first, regardless of the order of
-// the events.
-func TestPaymentsListed(t *testing.T) {
+// TestOtherEventsOfPayments checks that the account of a booking that does not exist in the tenant and mode changes nothing, that a
+// message that cannot be read is a poison message, and that other events of the topic are ignored.
+func TestOtherEventsOfPayments(t *testing.T) {
 	t.Parallel()
-	w := newTill(t, caller.Live)
+	w := newTill(t, caller.Test)
 	id := w.book()
-	bill, card := w.bill(id), w.intent(id)
-	card.invoice = bill.id
-	bill.pay(100)
-	bill.pay(50)
-	first := w.event(bill)
-	bill.reverse(0)
-	all := []kafkax.Message{first, w.event(bill), w.nextEvent(card, taken(500)), w.nextEvent(card, returned(20)), w.nextEvent(card, disputed(true))}
-	all = append(all, all...)
-	rand.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
-	for _, m := range all {
-		w.handle(m)
+	other := &till{Env: w.Env, ctx: w.ctx, h: w.h}
+	l := other.ledger(ids.New[ids.BookingPrefix]())
+	other.handle(other.account(l, l.card(300)))
+	of := func(object, kind, body string) error {
+		m := w.message(object, kind, 9, body)
+		m.Topic = "payments"
+		return w.h.Handle(t.Context(), m)
 	}
-	list := w.payments(id)
-	if len(list) != 3 {
-		t.Fatalf("%d payments", len(list))
+	for name, body := range map[string]string{
+		"no JSON": `{`, "another id": `{"id":"bk_2","currency":"USD"}`, "no currency": fmt.Sprintf(`{"id":%q}`, id),
+		"less than nothing": fmt.Sprintf(`{"id":%q,"currency":"USD","received":-1}`, id),
+		"no entry":          fmt.Sprintf(`{"id":%q,"currency":"USD","entries":[{"id":""}]}`, id),
+	} {
+		if err := of(id.String(), "account.updated", body); !errors.Is(err, kafkax.ErrPoison) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
-	for n, p := range list {
-		if n > 0 && p.CreatedAt.After(list[n-1].CreatedAt) {
-			t.Error("not the newest first")
+	for object, kind := range map[string]string{newID("inv"): "account.updated", newID("pi"): "payment.succeeded"} {
+		if err := of(object, kind, `{`); err != nil {
+			t.Errorf("%s: %v", kind, err)
 		}
-		if p.InvoiceID != bill.id || p.PaidAt == nil || !p.PaidAt.Equal(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)) {
-			t.Errorf("%+v", p)
-		}
-		switch p.ID {
-		case card.id:
-			if p.Source != "gateway" || p.Amount.Minor != 500 || p.Refunded != 20 || !p.Disputed || p.ReversedAt != nil {
-				t.Errorf("by card: %+v", p)
-			}
-		case bill.payments[0]["id"]:
-			if p.Source != "manual" || p.Amount.Minor != 100 || p.ReversedAt == nil {
-				t.Errorf("reversed: %+v", p)
-			}
-		default:
-			if p.Source != "manual" || p.Amount.Minor != 50 || p.Refunded != 0 || p.Disputed || p.ReversedAt != nil {
-				t.Errorf("by hand: %+v", p)
-			}
-		}
+	}
+	w.is(id, "pending", 0, "unpaid", 1)
+	if n := w.Count(`select count(*) from booking_payments`); n != 0 {
+		t.Errorf("%d payments", n)
 	}
 }
 

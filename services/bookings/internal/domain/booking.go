@@ -33,10 +33,12 @@ type Booking struct {
 	Session       SessionID // in which it takes seats of a shared unit; zero: none
 	Seats         int       // that it takes in the session
 	Notes         *string
-	Disputed      bool // whether the payer of a payment at the gateway disputes it
+	Disputed      bool  // whether the payer of a payment at the gateway disputes it
+	Account       int64 // the version of its account at payments that its amounts show; 0: none yet
 	HoldExpiresAt *time.Time
 	CancelReason  *string
 	RefundDue     *int64          // by the policy, set on cancellation; nil: not specified
+	Ended         *AccountState   // of its account when it was canceled or expired; nil: neither, or before accounts were stored
 	Policy        *Policy         // the operator's when the booking was created; nil: created before policies were stored
 	InvoiceIDs    []string        // of its invoices, oldest first, at most 100; stored separately, so that they do not change the version
 	Metadata      json.RawMessage // as sent; nil: empty
@@ -184,7 +186,8 @@ func (b Booking) closed(refs Refs, when When) error {
 }
 
 // ApplyStatus applies the rest of an input: texts, metadata, and status. It refuses changes that the current state does not allow.
-func (b Booking) ApplyStatus(in BookingInput, reason *string, now time.Time) (Booking, error) {
+// account is the state of the booking's account if NeedsAccount requires it, or else nil.
+func (b Booking) ApplyStatus(in BookingInput, reason *string, account *AccountState, now time.Time) (Booking, error) {
 	if b.Status.Final() {
 		if err := in.frozen(b.Status); err != nil {
 			return Booking{}, err
@@ -201,6 +204,7 @@ func (b Booking) ApplyStatus(in BookingInput, reason *string, now time.Time) (Bo
 	}
 	if b.Status == Cancelled && was != Cancelled {
 		b.CancelReason = reason
+		b.settle(account, now)
 	}
 	return b, nil
 }
@@ -235,7 +239,6 @@ func (b *Booking) transitionTo(to Status, now time.Time) error {
 		b.ConfirmedAt = &now
 	case Cancelled:
 		b.CancelledAt = &now
-		b.RefundDue = b.refundDue(now)
 	case Completed:
 		b.CompletedAt = &now
 	case NoShow:
@@ -245,17 +248,37 @@ func (b *Booking) transitionTo(to Status, now time.Time) error {
 	return nil
 }
 
-// refundDue returns the amount that the policy refunds if the booking is canceled now, based on what is paid and not refunded.
-func (b Booking) refundDue(now time.Time) *int64 {
+// NeedsAccount reports whether an input cancels the booking, and the money of its account decides what is refunded.
+func (b Booking) NeedsAccount(in BookingInput, now time.Time) bool {
+	to := in.Status.Pointer()
+	if to == nil || *to != Cancelled || b.Policy == nil {
+		return false
+	}
+	_, cancels := b.Status.Next(Cancel)
+	percent, _ := b.Policy.RefundPercent(b.begins().Sub(now))
+	return cancels && (percent > 0 || b.Policy.RefundLatePayments)
+}
+
+// settle records the amount that the policy refunds if the booking is canceled now: a share of what the account has received and not
+// returned. It also records the state of the account: later payments are late, and later returns count toward the amount. If account is
+// nil, the policy refunds nothing.
+func (b *Booking) settle(account *AccountState, now time.Time) {
+	b.Ended = account
+	if account == nil {
+		b.Ended = b.lastAccount()
+	}
 	if b.Policy == nil {
-		return nil
+		return
 	}
-	retained := money.Amount{Minor: b.Paid.Minor - b.Refunded.Minor, Currency: b.Total.Currency}
-	due, ok := b.Policy.Refund(retained, b.begins().Sub(now))
-	if !ok {
-		return nil
+	retained := money.Amount{Minor: b.Ended.Received - b.Ended.Returned + b.Ended.Outside, Currency: b.Total.Currency}
+	if due, ok := b.Policy.Refund(retained, b.begins().Sub(now)); ok {
+		b.RefundDue = &due
 	}
-	return &due
+}
+
+// lastAccount returns the last state of its account that payments has reported.
+func (b Booking) lastAccount() *AccountState {
+	return &AccountState{Version: b.Account, Received: b.Paid.Minor, Returned: b.Refunded.Minor}
 }
 
 // begins returns the start of the event. A whole day starts at its first instant in the operator's time zone.
@@ -280,6 +303,7 @@ func (b Booking) At(now time.Time) Booking {
 	}
 	b.Status, _ = b.Status.Next(Expire)
 	b.Version++
+	b.Ended = b.lastAccount()
 	return b
 }
 
@@ -316,95 +340,4 @@ func sameTime(a, b *time.Time) bool {
 		return a == b
 	}
 	return a.Equal(*b)
-}
-
-// Invoice is this service's copy of an invoice, a projection of the customers service's events.
-type Invoice struct {
-	ID       string    // inv_…
-	Booking  BookingID // zero: not for a booking
-	Version  int64
-	Payments []Payment
-}
-
-// Payment is one payment of an invoice, from any source.
-type Payment struct {
-	ID         string // pay_…
-	Amount     money.Amount
-	PaidAt     *time.Time // nil: unknown
-	ReversedAt *time.Time // nil: it counts
-}
-
-// confirming are the payment states in which a pending booking is confirmed, if the policy requires this.
-var confirming = map[PaymentStatus]bool{DepositPaid: true, Paid: true, Overpaid: true}
-
-// GatewayPayment is a payment at the gateway, a projection of the payments service's events.
-type GatewayPayment struct {
-	ID       string // pi_…
-	Booking  BookingID
-	Invoice  string       // inv_… named in the payment; "": none
-	Amount   money.Amount // the amount charged
-	Refunded int64
-	Disputed bool       // the payer disputes it, and the operator has not won the dispute
-	PaidAt   *time.Time // nil: unknown
-	Version  int64
-	Late     bool // the booking was already canceled or expired when it counted the payment for the first time
-}
-
-// ManualRefund is money that was returned outside the gateway, as a credit note records it.
-type ManualRefund struct {
-	ID      string // cn_…
-	Booking BookingID
-	Invoice string // inv_…
-	Amount  money.Amount
-}
-
-// Settlement contains the data that determines which card payments of a booking are refunded automatically.
-type Settlement struct {
-	Booking  Booking
-	Payments []CountedPayment
-}
-
-// CountedPayment is a payment at the gateway that the booking has counted.
-type CountedPayment struct {
-	ID   string `json:"id"`
-	Late bool   `json:"late"` // the booking was canceled or expired when it first counted the payment
-}
-
-// BookingPayment is a payment of a booking in a list.
-type BookingPayment struct {
-	Row        [16]byte // its position in the list
-	ID         string   // pay_…, pi_…, or cn_… of a manual refund, whose amount is 0
-	Source     string   // manual or gateway
-	Amount     money.Amount
-	Refunded   int64
-	Disputed   bool
-	InvoiceID  string     // "": none
-	PaidAt     *time.Time // nil: unknown
-	ReversedAt *time.Time // nil: it counts
-	CreatedAt  time.Time
-}
-
-// Received contains the amounts paid and refunded for a booking in its currency, and whether a payer disputes a payment.
-type Received struct {
-	Paid, Refunded int64
-	Disputed       bool
-}
-
-// Received returns the received amounts that the booking shows.
-func (b Booking) Received() Received {
-	return Received{Paid: b.Paid.Minor, Refunded: b.Refunded.Minor, Disputed: b.Disputed}
-}
-
-// Receive returns the booking with the amounts received. A deposit confirms a pending booking whose hold has not lapsed, if the
-// policy at the booking's creation requires this. All other bookings keep their state.
-func (b Booking) Receive(r Received, now time.Time) (Booking, error) {
-	moved := r.Paid != b.Paid.Minor || r.Refunded != b.Refunded.Minor
-	b.Paid.Minor, b.Refunded.Minor, b.Disputed = r.Paid, r.Refunded, r.Disputed
-	if !moved {
-		return b, nil
-	}
-	if b.Status != Pending || b.Lapsed(now) || b.Policy == nil || !b.Policy.ConfirmOnDeposit || !confirming[b.Amounts.Status()] {
-		return b, nil
-	}
-	return b, b.transitionTo(Confirmed, now)
 }

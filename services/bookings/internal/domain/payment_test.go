@@ -37,7 +37,9 @@ func TestReceive(t *testing.T) {
 		"cancelled":         {pending(func(b *domain.Booking) { b.Status = domain.Cancelled }), 1000, domain.Cancelled},
 		"expired":           {pending(func(b *domain.Booking) { b.Status = domain.Expired }), 1000, domain.Expired},
 	} {
-		got, err := c.b.Receive(domain.Received{Paid: c.paid, Refunded: c.b.Refunded.Minor}, now)
+		balance := c.b.Balance()
+		balance.Paid = c.paid
+		got, err := c.b.Receive(balance, now)
 		if err != nil || got.Status != c.want || got.Paid.Minor != c.paid {
 			t.Errorf("%s: %s, paid %d, %v", name, got.Status, got.Paid.Minor, err)
 		}

@@ -34,29 +34,27 @@ type RefundRule struct {
 	Percent     int `json:"percent"`
 }
 
-// Refund returns how much of an amount is refunded if a booking is canceled the given time before its start. It returns false if
-// the policy does not specify this.
-func (p Policy) Refund(of money.Amount, before time.Duration) (due int64, ok bool) {
-	if p.RefundRules == nil {
-		return 0, false
-	}
+// RefundPercent returns the share of the money that is refunded if a booking is canceled the given time before its start. It returns
+// false if the policy does not specify this.
+func (p Policy) RefundPercent(before time.Duration) (percent int64, ok bool) {
 	for _, r := range p.RefundRules {
 		if Minutes(60*r.HoursBefore) <= before {
-			return r.share(of), true
+			return int64(r.Percent), true
 		}
 	}
-	return 0, true
+	return 0, p.RefundRules != nil
 }
 
-// share returns the rule's part of an amount, rounded down to a multiple of the currency's step. A share of 100% returns the
-// amount unchanged.
-func (r RefundRule) share(of money.Amount) int64 {
-	amount, percent := max(0, of.Minor), int64(r.Percent)
+// Refund returns the share of an amount that is refunded, as RefundPercent does, rounded down to a multiple of the currency's step. A
+// share of 100% returns the amount unchanged.
+func (p Policy) Refund(of money.Amount, before time.Duration) (due int64, ok bool) {
+	percent, ok := p.RefundPercent(before)
+	amount := max(0, of.Minor)
 	if percent == 100 {
-		return amount
+		return amount, ok
 	}
 	part := amount/100*percent + amount%100*percent/100
-	return part - part%money.Step(of.Currency)
+	return part - part%money.Step(of.Currency), ok
 }
 
 // longest is longer than the span of all dates, but still fits a time.Duration.

@@ -323,6 +323,7 @@ const (
 	PartiallyPaid     PaymentStatus = "partially_paid"
 	Paid              PaymentStatus = "paid"
 	Overpaid          PaymentStatus = "overpaid"
+	Credited          PaymentStatus = "credited"
 	PartiallyRefunded PaymentStatus = "partially_refunded"
 	Refunded          PaymentStatus = "refunded"
 )
@@ -330,6 +331,16 @@ const (
 // Amounts contains the money of a booking, all in one currency.
 type Amounts struct {
 	Total, Gross, Deposit, Paid, Refunded money.Amount
+	Invoices                              InvoiceSums
+}
+
+// InvoiceSums adds up the invoices of a booking in its currency, without drafts and void ones, in minor units.
+type InvoiceSums struct {
+	Invoiced    int64 // their totals
+	Dues        int64 // what is due on them
+	Placed      int64 // the payments on them, including refunded ones
+	Credited    int64 // their credit notes
+	DepositPaid bool  // whether there is a deposit invoice, and nothing is due on any
 }
 
 // NoMoney returns the amounts of an unpriced, unpaid booking.
@@ -338,30 +349,42 @@ func NoMoney(currency string) Amounts {
 	return Amounts{Total: none, Gross: none, Deposit: none, Paid: none, Refunded: none}
 }
 
-// Due returns the amount still to be paid, which is never negative. A refunded amount does not become due again.
+// Due returns the amount still to be paid, which is never negative. A refunded amount does not become due again, unless a credit note
+// refunds it and its invoice is due.
 func (a Amounts) Due() money.Amount {
-	return money.Amount{Minor: max(0, a.Gross.Minor-a.Paid.Minor), Currency: a.Gross.Currency}
+	due := money.Outstanding{
+		Gross: a.Gross.Minor, Invoiced: a.Invoices.Invoiced, Dues: a.Invoices.Dues, Placed: a.Invoices.Placed,
+		Received: a.Paid.Minor, Returned: a.Refunded.Minor,
+	}.Due()
+	return money.Amount{Minor: due, Currency: a.Total.Currency}
 }
 
 // Status derives the payment state. Any payment pays an unpriced booking in full.
 func (a Amounts) Status() PaymentStatus {
-	paid, gross := a.Paid.Minor, a.Gross.Minor
+	paid, owed, settled := a.Paid.Minor, max(a.Gross.Minor, a.Invoices.Invoiced), a.Due().Minor == 0
 	switch {
 	case a.Refunded.Minor > 0 && a.Refunded.Minor >= paid:
 		return Refunded
 	case a.Refunded.Minor > 0:
 		return PartiallyRefunded
-	case paid <= 0:
-		return Unpaid
-	case gross > 0 && paid > gross:
+	case settled && paid > owed && owed > 0:
 		return Overpaid
-	case paid >= gross:
+	case settled && paid > 0:
 		return Paid
-	case a.Deposit.Minor > 0 && paid >= a.Deposit.Minor:
+	case settled && a.Invoices.Credited > 0:
+		return Credited
+	case a.depositPaid():
 		return DepositPaid
-	default:
+	case paid > 0:
 		return PartiallyPaid
+	default:
+		return Unpaid
 	}
+}
+
+// depositPaid reports whether nothing is due on the deposit invoices, or the payments reach the deposit.
+func (a Amounts) depositPaid() bool {
+	return a.Invoices.DepositPaid || a.Deposit.Minor > 0 && a.Paid.Minor >= a.Deposit.Minor
 }
 
 // Reprice applies a new snapshot of the price: the package's current terms, the holiday rules of the event's day, and the current

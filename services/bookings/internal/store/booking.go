@@ -16,19 +16,21 @@ import (
 
 const bookingColumns = `b.id, b.number, b.status, b.customer_id, b.lead_id, b.quote_id, b.service_id, b.unit_id, b.package_id,
 	b.package_snapshot, b.event_type, b.event_day, b.event_at, b.event_start, b.event_end, b.starts_at, b.ends_at, b.timezone,
-	b.guest_count, b.exclusive, b.session_id, coalesce(b.seats, 0), b.notes, b.currency, b.total, coalesce(b.gross, b.total), b.taxes, b.deposit, b.paid, b.refunded, b.disputed, b.hold_expires_at, b.cancel_reason,
-	b.cancel_policy, b.refund_due, b.metadata, b.version, b.created_at, b.updated_at, b.confirmed_at, b.cancelled_at, b.completed_at,
+	b.guest_count, b.exclusive, b.session_id, coalesce(b.seats, 0), b.notes, b.currency, b.total, coalesce(b.gross, b.total), b.taxes, b.deposit, b.paid, b.refunded, b.disputed,
+	b.account_version, b.invoiced, b.dues, b.placed, b.credited, b.deposit_paid, b.hold_expires_at, b.cancel_reason,
+	b.cancel_policy, b.refund_due, b.ended_account, b.metadata, b.version, b.created_at, b.updated_at, b.confirmed_at, b.cancelled_at, b.completed_at,
 	b.sort_starts_at, array(select i.invoice_id from booking_invoices i where i.tenant_id = b.tenant_id and i.livemode = b.livemode and i.booking_id = b.id
 		order by i.invoice_id limit 100) as invoice_ids`
 
 func scanBooking(row pgx.CollectableRow) (domain.Booking, error) {
 	var b domain.Booking
 	var zone, currency string
-	var snapshot, taxes, policy []byte
+	var snapshot, taxes, policy, ended []byte
 	err := row.Scan(&b.ID, &b.Number, &b.Status, &b.CustomerID, &b.LeadID, &b.QuoteID, &b.ServiceID, &b.UnitID, &b.PackageID,
 		&snapshot, &b.EventType, &b.Day, &b.EventAt, &b.Start, &b.End, &b.StartsAt, &b.EndsAt, &zone,
-		&b.GuestCount, &b.Exclusive, &b.Session, &b.Seats, &b.Notes, &currency, &b.Total.Minor, &b.Gross.Minor, &taxes, &b.Deposit.Minor, &b.Paid.Minor, &b.Refunded.Minor, &b.Disputed, &b.HoldExpiresAt,
-		&b.CancelReason, &policy, &b.RefundDue, &b.Metadata, &b.Version, &b.CreatedAt, &b.UpdatedAt, &b.ConfirmedAt, &b.CancelledAt, &b.CompletedAt, &b.Begins, &b.InvoiceIDs)
+		&b.GuestCount, &b.Exclusive, &b.Session, &b.Seats, &b.Notes, &currency, &b.Total.Minor, &b.Gross.Minor, &taxes, &b.Deposit.Minor, &b.Paid.Minor, &b.Refunded.Minor, &b.Disputed,
+		&b.Account, &b.Invoices.Invoiced, &b.Invoices.Dues, &b.Invoices.Placed, &b.Invoices.Credited, &b.Invoices.DepositPaid, &b.HoldExpiresAt,
+		&b.CancelReason, &policy, &b.RefundDue, &ended, &b.Metadata, &b.Version, &b.CreatedAt, &b.UpdatedAt, &b.ConfirmedAt, &b.CancelledAt, &b.CompletedAt, &b.Begins, &b.InvoiceIDs)
 	if err != nil {
 		return domain.Booking{}, fmt.Errorf("scan booking: %w", err)
 	}
@@ -44,6 +46,9 @@ func scanBooking(row pgx.CollectableRow) (domain.Booking, error) {
 	}
 	if b.Policy, err = fromJSON[domain.Policy](policy); err != nil {
 		return domain.Booking{}, fmt.Errorf("booking %s: policy: %w", b.ID, err)
+	}
+	if b.Ended, err = fromJSON[domain.AccountState](ended); err != nil {
+		return domain.Booking{}, fmt.Errorf("booking %s: account: %w", b.ID, err)
 	}
 	return b, nil
 }
@@ -101,6 +106,10 @@ func bookingArgs(k domain.Booking) (pg.Args, error) {
 	if err != nil {
 		return nil, err
 	}
+	ended, err := toJSON(k.Ended)
+	if err != nil {
+		return nil, err
+	}
 	return pg.Args{
 		"id": k.ID, "number": k.Number, "status": k.Status, "customer_id": k.CustomerID, "lead_id": k.LeadID, "quote_id": k.QuoteID,
 		"service_id": k.ServiceID, "unit_id": k.UnitID, "package_id": k.PackageID, "package_snapshot": snapshot,
@@ -108,8 +117,9 @@ func bookingArgs(k domain.Booking) (pg.Args, error) {
 		"starts_at": k.StartsAt, "ends_at": k.EndsAt, "timezone": k.Loc.String(), "guest_count": k.GuestCount, "exclusive": k.Exclusive,
 		"session_id": k.Session, "seats": seatsOrNull(k), "notes": k.Notes,
 		"currency": k.Total.Currency, "total": k.Total.Minor, "gross": k.Gross.Minor, "taxes": taxes, "deposit": k.Deposit.Minor, "paid": k.Paid.Minor,
-		"refunded": k.Refunded.Minor, "disputed": k.Disputed, "payment_status": k.Amounts.Status(), "hold_expires_at": k.HoldExpiresAt,
-		"cancel_reason": k.CancelReason, "cancel_policy": policy, "refund_due": k.RefundDue, "metadata": pg.JSONText(k.Metadata),
+		"refunded": k.Refunded.Minor, "disputed": k.Disputed, "account_version": k.Account, "invoiced": k.Invoices.Invoiced, "dues": k.Invoices.Dues,
+		"placed": k.Invoices.Placed, "credited": k.Invoices.Credited, "deposit_paid": k.Invoices.DepositPaid, "payment_status": k.Amounts.Status(), "hold_expires_at": k.HoldExpiresAt,
+		"cancel_reason": k.CancelReason, "cancel_policy": policy, "refund_due": k.RefundDue, "ended_account": ended, "metadata": pg.JSONText(k.Metadata),
 		"confirmed_at": k.ConfirmedAt, "cancelled_at": k.CancelledAt, "completed_at": k.CompletedAt,
 	}, nil
 }
@@ -165,14 +175,30 @@ func UpdateBooking(ctx context.Context, tx pg.Tx, k domain.Booking) (domain.Book
 			package_id = @package_id, package_snapshot = @package_snapshot, event_type = @event_type, event_day = @event_day,
 			event_at = @event_at, event_start = @event_start, event_end = @event_end, starts_at = @starts_at, ends_at = @ends_at,
 			guest_count = @guest_count, session_id = @session_id, seats = @seats, notes = @notes, currency = @currency, total = @total, gross = @gross, taxes = @taxes, deposit = @deposit,
-			paid = @paid, refunded = @refunded, disputed = @disputed, payment_status = @payment_status, hold_expires_at = @hold_expires_at,
-			cancel_reason = @cancel_reason, cancel_policy = @cancel_policy, refund_due = @refund_due, metadata = @metadata,
+			paid = @paid, refunded = @refunded, disputed = @disputed, account_version = @account_version, invoiced = @invoiced, dues = @dues, placed = @placed,
+			credited = @credited, deposit_paid = @deposit_paid, payment_status = @payment_status, hold_expires_at = @hold_expires_at,
+			cancel_reason = @cancel_reason, cancel_policy = @cancel_policy, refund_due = @refund_due, ended_account = @ended_account, metadata = @metadata,
 			confirmed_at = @confirmed_at, cancelled_at = @cancelled_at, completed_at = @completed_at, version = b.version + 1, updated_at = clock_timestamp()
 		where b.tenant_id = @tenant and b.livemode = @live and b.id = @id
 		returning b.version, b.created_at, b.updated_at`, args)
 	bookingMetadata.QueueDelete(b, k.ID)
 	bookingMetadata.QueueInsert(b, k.ID, k.Metadata)
 	return stamped(ctx, tx, b, k)
+}
+
+// UpdateBalance writes what payments and customers have reported about the money of a booking that the transaction has locked, if no
+// client can see a difference. The version stays.
+func UpdateBalance(ctx context.Context, tx pg.Tx, id domain.BookingID, r domain.Balance) error {
+	_, err := tx.Exec(ctx, `
+		update bookings b set account_version = @account, invoiced = @invoiced, dues = @dues, placed = @placed, deposit_paid = @deposit_paid
+		where b.tenant_id = @tenant and b.livemode = @live and b.id = @id`, pg.Args{
+		"id": id, "account": r.Account, "invoiced": r.Invoices.Invoiced, "dues": r.Invoices.Dues, "placed": r.Invoices.Placed,
+		"deposit_paid": r.Invoices.DepositPaid,
+	})
+	if err != nil {
+		return fmt.Errorf("update balance: %w", err)
+	}
+	return nil
 }
 
 // stamped sends a batch in one round trip. Its first statement returns version and times.

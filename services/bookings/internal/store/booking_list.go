@@ -257,11 +257,11 @@ func UnpaidDeposits(ctx context.Context, q pg.Q, from civil.Date, now time.Time)
 	return pg.Many(ctx, q, scanReportBooking, `
 		select `+reportColumns+`, c.name from (
 			select `+reportColumns+` from (
-				(select `+reportColumns+` from bookings b where b.tenant_id = @tenant and b.livemode = @live and `+earlier+` limit @searched)
+				(select `+reportColumns+`, b.payment_status from bookings b where b.tenant_id = @tenant and b.livemode = @live and `+earlier+` limit @searched)
 				union all
-				(select `+reportColumns+` from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.event_day >= @from
+				(select `+reportColumns+`, b.payment_status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.event_day >= @from
 				order by b.event_day limit @searched)) b
-			where b.deposit > 0 and b.paid < b.deposit
+			where b.deposit > 0 and b.paid < b.deposit and b.payment_status <> all('{deposit_paid,paid,credited}')
 			  and (b.status = 'confirmed' or b.status = 'pending' and (b.hold_expires_at is null or b.hold_expires_at > @now))
 			order by b.event_day, b.id limit @limit) b`+customerOf+`
 		order by b.event_day, b.id`, args)

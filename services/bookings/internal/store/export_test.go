@@ -12,5 +12,5 @@ var (
 	TenantDueSQL = tenantDue
 	OfQuoteSQL   = bookingOfQuote
 	OfLeadSQL    = bookingOfLead
-	PaidSQL      = paidOf
+	SumsSQL      = invoiceSums
 )

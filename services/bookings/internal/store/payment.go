@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -16,108 +14,135 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// PutInvoice writes an invoice and its payments from an event. It returns the amounts received for its booking in the currency, or
-// nothing without a booking. The booking must be locked. The newest event determines the booking of an invoice. A payment is
-// written once and reversed once, regardless of the order of the events.
-func PutInvoice(ctx context.Context, tx pg.Tx, in domain.Invoice, currency string) (domain.Received, error) {
-	ids, amounts, currencies := make([]string, len(in.Payments)), make([]int64, len(in.Payments)), make([]string, len(in.Payments))
-	paid, reversed := make([]*time.Time, len(in.Payments)), make([]*time.Time, len(in.Payments))
-	for i, p := range in.Payments {
-		ids[i], amounts[i], currencies[i], paid[i], reversed[i] = p.ID, p.Amount.Minor, p.Amount.Currency, p.PaidAt, p.ReversedAt
-	}
-	args := pg.Args{
-		"invoice": in.ID, "booking": in.Booking, "version": in.Version, "currency": currency,
-		"ids": ids, "amounts": amounts, "currencies": currencies, "paid_at": paid, "reversed": reversed,
-	}
-	b := &pgx.Batch{}
-	b.Queue(putInvoice, args)
-	b.Queue(dropPayments, args)
-	if len(in.Payments) > 0 && !in.Booking.IsZero() {
-		b.Queue(putPayments, args)
-	}
-	return received(ctx, tx, b, args)
-}
-
-// PutGatewayPayment writes a payment at the gateway from an event, unless a state at least as new is stored already. It returns the
-// amounts received for its booking in the currency. The booking must be locked.
-func PutGatewayPayment(ctx context.Context, tx pg.Tx, p domain.GatewayPayment, currency string) (domain.Received, error) {
-	args := pg.Args{
-		"id": p.ID, "booking": p.Booking, "amount": p.Amount.Minor, "refunded": p.Refunded, "paid_in": p.Amount.Currency,
-		"invoice": p.Invoice, "disputed": p.Disputed, "late": p.Late, "paid_at": p.PaidAt, "version": p.Version, "currency": currency,
-	}
-	b := &pgx.Batch{}
-	b.Queue(putGatewayPayment, args)
-	return received(ctx, tx, b, args)
-}
-
-// PutManualRefund writes a manual refund from an event, as a payment of 0 that is refunded. It returns the amounts received for its
-// booking in the currency. The booking must be locked.
-func PutManualRefund(ctx context.Context, tx pg.Tx, r domain.ManualRefund, currency string) (domain.Received, error) {
-	args := pg.Args{
-		"id": r.ID, "booking": r.Booking, "invoice": r.Invoice, "refunded": r.Amount.Minor, "paid_in": r.Amount.Currency, "currency": currency,
-	}
-	b := &pgx.Batch{}
-	b.Queue(putManualRefund, args)
-	return received(ctx, tx, b, args)
-}
-
-// received sends a batch with the query for the amounts received for the booking.
-func received(ctx context.Context, tx pg.Tx, b *pgx.Batch, args pg.Args) (out domain.Received, err error) {
-	b.Queue(paidOf, args)
-	res := tx.SendBatch(ctx, b)
-	for range b.Len() - 1 {
-		_, failed := res.Exec()
-		err = errors.Join(err, failed)
-	}
-	sum, failed := pg.NextOne(res, pgx.RowToStructByName[domain.Received])
-	if err = errors.Join(err, failed, res.Close()); err != nil {
-		return domain.Received{}, fmt.Errorf("put payment: %w", err)
-	}
-	return *sum, nil
-}
-
-const (
-	putInvoice = `
-		insert into booking_invoices as i (tenant_id, livemode, invoice_id, booking_id, version)
-		values (@tenant, @live, @invoice, @booking::uuid, @version)
+// PutInvoice writes an invoice from an event, unless a state at least as new is stored already. It returns the sums of the invoices of
+// its booking in the currency. The booking must be locked. The newest event determines the booking of an invoice.
+func PutInvoice(ctx context.Context, tx pg.Tx, in domain.Invoice, currency string) (domain.InvoiceSums, error) {
+	_, err := tx.Exec(ctx, `
+		insert into booking_invoices as i (tenant_id, livemode, invoice_id, booking_id, version, currency, opened, deposit, total, due, paid, credited)
+		values (@tenant, @live, @invoice, @booking::uuid, @version, @currency, @opened, @deposit, @total, @due, @paid, @credited)
 		on conflict (tenant_id, livemode, invoice_id) do update
-		set booking_id = excluded.booking_id, version = excluded.version
-		where i.version < excluded.version`
-	// dropPayments deletes the manual payments that the newest state of an invoice lacks: after a restore, the customers service has
-	// lost them. A manual refund has the amount 0.
-	dropPayments = `
+		set booking_id = excluded.booking_id, version = excluded.version, currency = excluded.currency, opened = excluded.opened,
+			deposit = excluded.deposit, total = excluded.total, due = excluded.due, paid = excluded.paid, credited = excluded.credited
+		where i.version < excluded.version`, pg.Args{
+		"invoice": in.ID, "booking": in.Booking, "version": in.Version, "currency": in.Currency, "opened": in.Opened, "deposit": in.Deposit,
+		"total": in.Total, "due": in.Due, "paid": in.Paid, "credited": in.Credited,
+	})
+	if err == nil && !in.Booking.IsZero() {
+		err = putOutside(ctx, tx, in)
+	}
+	if err != nil {
+		return domain.InvoiceSums{}, fmt.Errorf("put invoice: %w", err)
+	}
+	return InvoiceSums(ctx, tx, in.Booking, currency)
+}
+
+// InvoiceSums adds up the invoices of a booking in a currency.
+func InvoiceSums(ctx context.Context, q pg.Q, booking domain.BookingID, currency string) (domain.InvoiceSums, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[domain.InvoiceSums], pgx.ErrNoRows, invoiceSums, pg.Args{"booking": booking, "currency": currency})
+}
+
+const invoiceSums = `
+	select coalesce(sum(i.total), 0)::bigint as invoiced, coalesce(sum(i.due), 0)::bigint as dues, coalesce(sum(i.paid), 0)::bigint as placed,
+		coalesce(sum(i.credited), 0)::bigint as credited, coalesce(bool_and(i.due = 0) filter (where i.deposit), false) as deposit_paid
+	from booking_invoices i
+	where i.tenant_id = @tenant and i.livemode = @live and i.booking_id = @booking::uuid and i.opened and i.currency = @currency`
+
+// outsidePayments is the condition that an account has not reported a payment p that is not by card.
+const outsidePayments = `p.version = 0 and p.source <> 'gateway'`
+
+// putOutside writes the payments of an invoice. If the account has reported one, its report stays. Those that the newest state of the
+// invoice lacks are deleted: after a restore, the customers service has lost them.
+func putOutside(ctx context.Context, tx pg.Tx, in domain.Invoice) error {
+	n := len(in.Payments)
+	ids, currencies, amounts, paid, reversed := make([]string, n), make([]string, n), make([]int64, n), make([]*time.Time, n), make([]*time.Time, n)
+	for i, p := range in.Payments {
+		ids[i], currencies[i], amounts[i], paid[i], reversed[i] = p.ID, p.Amount.Currency, p.Amount.Minor, p.PaidAt, p.ReversedAt
+	}
+	args := pg.Args{
+		"invoice": in.ID, "booking": in.Booking, "version": in.Version, "ids": ids, "amounts": amounts, "currencies": currencies, "paid_at": paid,
+		"reversed": reversed,
+	}
+	b := &pgx.Batch{}
+	b.Queue(`
 		delete from booking_payments p
-		where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking::uuid and p.invoice_id = @invoice and p.source <> 'gateway'
+		where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking and p.invoice_id = @invoice and `+outsidePayments+`
 			and p.amount > 0 and not p.payment_id = any(@ids::text[])
-			and exists (select from booking_invoices i where i.tenant_id = @tenant and i.livemode = @live and i.invoice_id = @invoice and i.version = @version)`
-	putPayments = `
+			and exists (select from booking_invoices i where i.tenant_id = @tenant and i.livemode = @live and i.invoice_id = @invoice and i.version = @version)`, args)
+	b.Queue(`
 		insert into booking_payments as p (tenant_id, livemode, payment_id, booking_id, invoice_id, amount, currency, paid_at, reversed_at)
 		select distinct on (n.id) @tenant::uuid, @live::boolean, n.id, @booking::uuid, @invoice::text, n.amount, n.currency, n.paid_at, n.reversed_at
 		from unnest(@ids::text[], @amounts::bigint[], @currencies::text[], @paid_at::timestamptz[], @reversed::timestamptz[])
 			as n(id, amount, currency, paid_at, reversed_at)
 		order by n.id, n.reversed_at
-		on conflict (tenant_id, livemode, payment_id) do update
-		set reversed_at = coalesce(p.reversed_at, excluded.reversed_at), paid_at = coalesce(p.paid_at, excluded.paid_at)
-		where p.reversed_at is null and excluded.reversed_at is not null or p.paid_at is null and excluded.paid_at is not null`
-	putGatewayPayment = `
-		insert into booking_payments as p (tenant_id, livemode, payment_id, booking_id, invoice_id, amount, currency, source, refunded, disputed,
-			late, paid_at, version)
-		values (@tenant, @live, @id, @booking, @invoice, @amount, @paid_in, 'gateway', @refunded, @disputed, @late, @paid_at, @version)
-		on conflict (tenant_id, livemode, payment_id) do update
-		set amount = excluded.amount, refunded = excluded.refunded, disputed = excluded.disputed, invoice_id = excluded.invoice_id,
-			paid_at = excluded.paid_at, version = excluded.version
-		where p.version < excluded.version`
-	putManualRefund = `
+		on conflict (tenant_id, livemode, payment_id) do update set reversed_at = excluded.reversed_at
+		where `+outsidePayments+` and p.reversed_at is null and excluded.reversed_at is not null`, args)
+	return tx.SendBatch(ctx, b).Close()
+}
+
+// PutManualRefund writes a manual refund from an event, as a payment of 0 that is refunded, unless the account has reported it. The
+// booking must be locked.
+func PutManualRefund(ctx context.Context, tx pg.Tx, r domain.ManualRefund) error {
+	_, err := tx.Exec(ctx, `
 		insert into booking_payments (tenant_id, livemode, payment_id, booking_id, invoice_id, amount, currency, refunded)
-		values (@tenant, @live, @id, @booking, @invoice, 0, @paid_in, @refunded)
-		on conflict do nothing`
-	paidOf = `
-		select coalesce(sum(p.amount), 0)::bigint as paid, coalesce(sum(p.refunded), 0)::bigint as refunded,
-			coalesce(bool_or(p.disputed), false) as disputed
-		from booking_payments p
-		where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking::uuid
-		  and p.reversed_at is null and p.currency = @currency`
-)
+		values (@tenant, @live, @id, @booking, @invoice, 0, @currency, @refunded)
+		on conflict do nothing`,
+		pg.Args{"id": r.ID, "booking": r.Booking, "invoice": r.Invoice, "refunded": r.Amount.Minor, "currency": r.Amount.Currency})
+	if err != nil {
+		return fmt.Errorf("put manual refund: %w", err)
+	}
+	return nil
+}
+
+// Outside adds up the payments and refunds of a booking in a currency that its account has not reported, without card payments.
+func Outside(ctx context.Context, q pg.Q, booking domain.BookingID, currency string) (domain.Outside, error) {
+	return outside(ctx, q, booking, currency, nil)
+}
+
+// OutsideAccount returns what was received for a booking, less what was returned, that its account does not contain. objects are the ids
+// that it contains.
+func OutsideAccount(ctx context.Context, q pg.Q, b domain.Booking, objects []string) (int64, error) {
+	sum, err := outside(ctx, q, b.ID, b.Total.Currency, objects)
+	return sum.Paid - sum.Refunded, err
+}
+
+func outside(ctx context.Context, q pg.Q, booking domain.BookingID, currency string, except []string) (domain.Outside, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[domain.Outside], pgx.ErrNoRows, `
+		select coalesce(sum(p.amount), 0)::bigint as paid, coalesce(sum(p.refunded), 0)::bigint as refunded from booking_payments p
+		where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking and p.currency = @currency and p.reversed_at is null
+			and `+outsidePayments+` and not p.payment_id = any(coalesce(@except::text[], '{}'))`,
+		pg.Args{"booking": booking, "currency": currency, "except": except})
+}
+
+// PutPayments writes the payments in an event about an account, for lists. It never replaces a state by an older one. The booking must be
+// locked.
+func PutPayments(ctx context.Context, tx pg.Tx, a domain.Account) error {
+	n := len(a.Payments)
+	ids, sources, invoices, amounts, refunded := make([]string, n), make([]string, n), make([]string, n), make([]int64, n), make([]int64, n)
+	disputed, paid, reversed, versions := make([]bool, n), make([]*time.Time, n), make([]*time.Time, n), make([]int64, n)
+	for i, p := range a.Payments {
+		ids[i], sources[i], invoices[i], amounts[i], refunded[i] = p.ID, p.Source, p.InvoiceID, p.Amount.Minor, p.Refunded
+		disputed[i], paid[i], reversed[i], versions[i] = p.Disputed, p.PaidAt, p.ReversedAt, p.Version
+	}
+	_, err := tx.Exec(ctx, `
+		insert into booking_payments as p (tenant_id, livemode, payment_id, booking_id, invoice_id, amount, currency, source, refunded, disputed,
+			paid_at, reversed_at, version)
+		select @tenant::uuid, @live::boolean, n.id, @booking::uuid, n.invoice, n.amount, @currency::text, n.source, n.refunded, n.disputed,
+			n.paid_at, n.reversed_at, n.version
+		from unnest(@ids::text[], @sources::text[], @invoices::text[], @amounts::bigint[], @refunded::bigint[], @disputed::boolean[],
+			@paid_at::timestamptz[], @reversed::timestamptz[], @versions::bigint[])
+			n (id, source, invoice, amount, refunded, disputed, paid_at, reversed_at, version)
+		on conflict (tenant_id, livemode, payment_id) do update
+		set invoice_id = excluded.invoice_id, amount = excluded.amount, refunded = excluded.refunded, disputed = excluded.disputed,
+			paid_at = excluded.paid_at, reversed_at = excluded.reversed_at, version = excluded.version
+		where p.version < excluded.version`, pg.Args{
+		"booking": a.Booking, "currency": a.Currency, "ids": ids, "sources": sources, "invoices": invoices, "amounts": amounts,
+		"refunded": refunded, "disputed": disputed, "paid_at": paid, "reversed": reversed, "versions": versions,
+	})
+	if err != nil {
+		return fmt.Errorf("put payments: %w", err)
+	}
+	return nil
+}
 
 // Payments reads one page of the payments of a booking, newest first, in one round trip, or returns domain.ErrBookingNotFound. For
 // a booking without payments, the query returns one row of nulls.
@@ -133,31 +158,6 @@ func Payments(ctx context.Context, q pg.Q, booking domain.BookingID, r page.Requ
 		rows.Items = nil
 	}
 	return rows, nil
-}
-
-// Settlement reads a booking with the counted payments at the gateway, or returns domain.ErrBookingNotFound.
-func Settlement(ctx context.Context, q pg.Q, id domain.BookingID) (domain.Settlement, error) {
-	return pg.One(ctx, q, scanSettlement, domain.ErrBookingNotFound, `
-		select b.status, b.cancel_policy, b.currency, b.refund_due, b.hold_expires_at, b.version,
-			(select json_agg(json_build_object('id', p.payment_id, 'late', p.late) order by p.payment_id) from booking_payments p
-				where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = b.id and p.source = 'gateway')
-		from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id`, pg.Args{"id": id})
-}
-
-func scanSettlement(row pgx.CollectableRow) (domain.Settlement, error) {
-	var s domain.Settlement
-	var policy, payments []byte
-	err := row.Scan(&s.Booking.Status, &policy, &s.Booking.Total.Currency, &s.Booking.RefundDue, &s.Booking.HoldExpiresAt, &s.Booking.Version, &payments)
-	if err != nil {
-		return domain.Settlement{}, fmt.Errorf("scan settlement: %w", err)
-	}
-	if s.Booking.Policy, err = fromJSON[domain.Policy](policy); err != nil {
-		return domain.Settlement{}, fmt.Errorf("policy: %w", err)
-	}
-	if len(payments) == 0 {
-		return s, nil
-	}
-	return s, json.Unmarshal(payments, &s.Payments)
 }
 
 func paymentsSQL(booking domain.BookingID, r page.Request) (string, []any) {

@@ -50,6 +50,7 @@ func Booking(b domain.Booking, mode api.Mode) api.Booking {
 		DepositAmount:     amount(b.Deposit),
 		AmountPaid:        amount(b.Paid),
 		AmountRefunded:    amount(b.Refunded),
+		AmountCredited:    amount(money.Amount{Minor: b.Invoices.Credited, Currency: b.Total.Currency}),
 		AmountDue:         amount(b.Due()),
 		Disputed:          b.Disputed,
 		HoldExpiresAt:     timeOrNull(b.HoldExpiresAt),

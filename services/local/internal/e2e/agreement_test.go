@@ -66,9 +66,10 @@ func (p *platform) differences(t *testing.T) (found []string) {
 	compare("bookings: manual payments", ofBookings(in("customers", `select v.booking_id || ' ' || p.amount from invoice_payments p
 		join invoices v using (tenant_id, livemode) where v.id = p.invoice_id and v.booking_id is not null and p.source = 'manual' and p.reversed_at is null`)),
 		in("bookings", `select booking_id || ' ' || amount from booking_payments where source = 'manual' and amount > 0 and reversed_at is null`))
-	compare("amounts of bookings", in("bookings", `select b.id || ' ' || coalesce(sum(p.amount), 0) from bookings b left join booking_payments p
-		on (p.tenant_id, p.livemode, p.booking_id) = (b.tenant_id, b.livemode, b.id) and p.reversed_at is null group by b.id`),
-		in("bookings", `select id || ' ' || paid from bookings`))
+	compare("bookings: accounts", ofBookings(in("payments", `select id || ' ' || received || ' ' || returned || ' ' || version from money_accounts
+		where kind = 'booking' and version > 0`)), in("bookings", `select id || ' ' || paid || ' ' || refunded || ' ' || account_version from bookings where account_version > 0`))
+	compare("bookings: invoices", ofBookings(in("customers", `select booking_id || ' ' || version from invoices where booking_id is not null`)),
+		in("bookings", `select booking_id || ' ' || version from booking_invoices where booking_id is not null`))
 	found = append(found, in("bookings", `select 'paid twice: ' || id from bookings where paid > total`)...)
 	if p.pid("stripe") > 0 && syscall.Kill(p.pid("stripe"), 0) == nil { // it runs with the services
 		var atStripe []string

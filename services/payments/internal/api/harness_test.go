@@ -116,7 +116,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	w.canceler = &app.Canceler{Intents: w.intents, Worker: w.DB.Worker, Log: quiet}
 	w.completer = &app.Completer{Intents: w.intents, Worker: w.DB.Worker, Log: quiet}
 	w.settler = &app.Settler{Intents: w.intents, Lookup: w.bookings, Worker: w.DB.Worker, Log: quiet}
-	w.owed = &app.OwedRefunds{Refunds: refunds, Lookup: w.bookings, Worker: w.DB.Worker, Log: quiet}
+	w.owed = &app.OwedRefunds{Refunds: refunds, Worker: w.DB.Worker, Log: quiet}
 	w.money = &app.Money{DB: db, Wake: func() {}, Now: w.now}
 	w.refunder = &app.RefundCompleter{Refunds: refunds, Worker: w.DB.Worker, Log: quiet}
 	handlers := &api.API{

@@ -156,7 +156,7 @@ func TestManualReturnsCountTowardsOwedRefunds(t *testing.T) {
 	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	p := w.paidOf(ctx, b, 1000)
 	w.refund(ctx, refundOfBooking(b, `,"method":"cash","amount_minor":100`)).is(201) // before: it does not count
-	w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+	w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 600, nil))
 	w.lose(ctx, b, "cancelled", 2)
 	w.refund(ctx, refundOfBooking(b, `,"method":"cash","amount_minor":150`)).is(201)
 	w.giveBack(ctx, b.ID, ids.New[ids.CreditNotePrefix](), 50, domain.AnyVersion).is(200)

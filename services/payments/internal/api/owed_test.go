@@ -79,7 +79,7 @@ func TestRefusedOwedRefundIsTriedAgain(t *testing.T) {
 		if late {
 			want = 1000
 		}
-		w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: late}))
+		w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 600, map[string]bool{p.ID: late}))
 		end := w.refuse()
 		w.lose(ctx, b, "cancelled", 2)
 		w.settle()
@@ -124,7 +124,7 @@ func TestOwedRefundThatFailsLater(t *testing.T) {
 			ctx := w.tenant()
 			b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 			p := w.paidOf(ctx, b, 1000)
-			w.bookings.SetSettlement(ctx, b.ID, said(700, map[string]bool{p.ID: false}))
+			w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 700, map[string]bool{p.ID: false}))
 			w.gateway.RefundStatus = first
 			w.lose(ctx, b, "cancelled", 2)
 			w.settle()
@@ -184,7 +184,7 @@ func TestOwedRefundOverManyPayments(t *testing.T) {
 		all, late[p.ID] = append(all, p), false
 	}
 	refused := all[many-1].ID // the newest
-	w.bookings.SetSettlement(ctx, b.ID, said(many*1000, late))
+	w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, many*1000, late))
 	w.gateway.Disputed = map[string]bool{refused: true}
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
@@ -211,7 +211,7 @@ func TestOwedRefundGoesOverAnotherPayment(t *testing.T) {
 	ctx := w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 2000, 2000, "USD")
 	older, newer := w.paidOf(ctx, b, 1000), w.paidOf(ctx, b, 1000)
-	w.bookings.SetSettlement(ctx, b.ID, said(800, map[string]bool{older.ID: false, newer.ID: false}))
+	w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 800, map[string]bool{older.ID: false, newer.ID: false}))
 	w.gateway.Disputed = map[string]bool{newer.ID: true}
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
@@ -231,7 +231,7 @@ func TestRefundsOfPersonsCount(t *testing.T) {
 	w.refund(ctx, refundOf(p, `,"amount_minor":100`)).is(201) // bookings counts it when it computes the amount due
 	before := w.gateway.Refunds()[0].ID
 	end := w.refuse()
-	w.bookings.SetSettlement(ctx, b.ID, said(800, map[string]bool{p.ID: false}))
+	w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 800, map[string]bool{p.ID: false}))
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
 	end()
@@ -266,7 +266,7 @@ func TestOwedRefundRaces(t *testing.T) {
 	for range 10 {
 		b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 		p := w.paidOf(ctx, b, 1000)
-		w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+		w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 600, map[string]bool{p.ID: false}))
 		end := w.refuse()
 		w.lose(ctx, b, "cancelled", 2)
 		w.settle()
@@ -309,7 +309,7 @@ func TestOwedRefundIsCreatedOnce(t *testing.T) {
 		ctx := w.tenant()
 		b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 		p := w.paidOf(ctx, b, 1000)
-		w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+		w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 600, map[string]bool{p.ID: false}))
 		w.lose(ctx, b, "cancelled", 2)
 		crash := onCall("refund", 1, func() error { panic("the process crashes") })
 		if after {
@@ -342,7 +342,7 @@ func TestOwedRefundIsClosed(t *testing.T) {
 	ctx, stranger := w.tenant(), w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 2000, 2000, "USD")
 	p := w.paidOf(ctx, b, 500)
-	w.bookings.SetSettlement(ctx, b.ID, said(900, map[string]bool{p.ID: false})) // 400 of the booking were paid in cash
+	w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 900, map[string]bool{p.ID: false})) // 400 of the booking were paid in cash
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
 	version := w.owedList(ctx).Data[0].Version
@@ -411,7 +411,7 @@ func TestOwedRefundIsRetriedNow(t *testing.T) {
 	ctx := w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	p := w.paidOf(ctx, b, 1000)
-	w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+	w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 600, map[string]bool{p.ID: false}))
 	end := w.refuse()
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
@@ -446,7 +446,7 @@ func TestFailedOwedRefundWaitsBeforeRetry(t *testing.T) {
 	ctx := w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	p := w.paidOf(ctx, b, 1000)
-	w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+	w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 600, map[string]bool{p.ID: false}))
 	w.gateway.RefundStatus = domain.RefundPending
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
@@ -482,70 +482,6 @@ func TestFailedOwedRefundWaitsBeforeRetry(t *testing.T) {
 	}
 }
 
-// TestRowsOfTheVersionBefore checks that rows of the previous version whose refund was refused, has failed or is missing are owed
-// again. Those whose refund has succeeded are done.
-func TestRowsOfTheVersionBefore(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	ctx := w.tenant()
-	rewrite := func(b domain.Booking) {
-		w.Count(`update refunds set owed_id = null where booking_id = '` + uuidOf(b.ID) + `' returning 1`)
-		w.Count(`with old as (delete from automatic_refunds where subject = '` + b.ID.String() + `' or booking_id = '` + uuidOf(b.ID) + `' returning *)
-			insert into automatic_refunds (tenant_id, livemode, cause, subject, refund_id, wanted, created_at)
-			select tenant_id, livemode, cause, subject, refund_id, wanted, created_at from old returning 1`)
-	}
-	var paid []intent
-	var booked []domain.Booking
-	for i, late := range []bool{false, true, false, true} {
-		b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
-		p := w.paidOf(ctx, b, 1000)
-		paid = append(paid, p)
-		s := said(1000, map[string]bool{p.ID: late})
-		if i == 0 {
-			s = said(600, map[string]bool{p.ID: late})
-		}
-		if late {
-			s.Due = nil
-		}
-		w.bookings.SetSettlement(ctx, b.ID, s)
-		end := w.refuse()
-		if i >= 2 {
-			end()
-		}
-		w.lose(ctx, b, "cancelled", 2)
-		w.settle()
-		end()
-		booked = append(booked, b)
-	}
-	for i, b := range booked {
-		rewrite(b)
-		if i < 2 { // a person has refunded a part in the gateway's dashboard
-			w.gateway.Dashboard(paid[i].ID, 500)
-			w.refresh(ctx, paid[i].ID)
-		}
-	}
-	w.Count(`with r as (select id from refunds where status = 'refused' order by created_at limit 1), a as (delete from refund_allocations using r where refund_id = r.id)
-		delete from refunds using r where refunds.id = r.id returning 1`) // swept after a week
-	if n := w.Count(`select count(*) from automatic_refunds where id is null`); n != 4 {
-		t.Fatalf("%d rows are of the version before", n)
-	}
-	w.settle()
-	w.ahead.Add(int64(nextDay))
-	w.settle()
-	for i, p := range paid {
-		want := int64(1000)
-		if i == 0 {
-			want = 600
-		}
-		if got := w.returned(p); got != want {
-			t.Errorf("%d: %d are returned, want %d", i, got, want)
-		}
-	}
-	if n := len(w.gateway.Refunds()); n != 6 || w.owedState("done") != 4 {
-		t.Errorf("%d refunds, %d done", n, w.owedState("done"))
-	}
-}
-
 // TestOwedRefundsAreMeasured checks that failed owed refunds are counted, with the time since the oldest one first failed,
 // separately from those that only a person can return.
 func TestOwedRefundsAreMeasured(t *testing.T) {
@@ -555,8 +491,8 @@ func TestOwedRefundsAreMeasured(t *testing.T) {
 	b, cash := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD"), w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	p, q := w.paidOf(ctx, b, 1000), w.paidOf(ctx, cash, 100)
 	w.refund(ctx, refundOf(q, "")).is(201)
-	w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
-	w.bookings.SetSettlement(ctx, cash.ID, said(600, map[string]bool{q.ID: false}))
+	w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 600, map[string]bool{p.ID: false}))
+	w.bookings.SetSettlement(ctx, cash.ID, w.said(ctx, cash, 600, map[string]bool{q.ID: false}))
 	w.refuse()
 	w.lose(ctx, b, "cancelled", 2)
 	w.lose(ctx, cash, "cancelled", 2)

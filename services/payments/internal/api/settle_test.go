@@ -13,19 +13,28 @@ import (
 
 	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/pgtest"
 
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// said returns the data that bookings returns about a lost booking: the amount due, and which of its payments are late.
-func said(due int64, late map[string]bool) domain.Settlement {
+// said returns the data that bookings returns about a lost booking: the amount due, and the state of its account now, or before it received
+// the payments that are late.
+func (w *world) said(ctx context.Context, b domain.Booking, due int64, late map[string]bool) domain.Settlement {
+	w.T.Helper()
+	account := w.account(ctx, b.ID, "&since=0")
 	s := domain.Settlement{
-		Lost: true, AutoRefund: true, RefundLatePayments: true, Due: &money.Amount{Minor: due, Currency: "USD"}, Counted: map[domain.GatewayID]domain.Counted{},
+		Lost: true, AutoRefund: true, RefundLatePayments: true, Due: &money.Amount{Minor: due, Currency: "USD"}, Code: "USD",
+		Ended: domain.AccountPoint{AccountVersion: account.Version, AccountReturned: account.Returned + account.Held},
 	}
-	for id, is := range late {
-		s.Counted[domain.GatewayID(id)] = domain.Counted{Late: is}
+	for _, e := range account.Entries {
+		if late[e.ID] {
+			first := w.Count(fmt.Sprintf(`select min(version) from money_entries where object = '%s' and kind = 'received'`, e.ID))
+			s.Ended.AccountVersion = min(s.Ended.AccountVersion, int64(first)-1)
+			s.Ended.AccountReturned -= e.Returned
+		}
 	}
 	return s
 }
@@ -120,7 +129,7 @@ func TestRefundOfACancelledBooking(t *testing.T) {
 	if w.waiting() != 0 {
 		t.Error("a booking that is not lost is settled")
 	}
-	w.bookings.SetSettlement(ctx, b.ID, said(800, map[string]bool{first.ID: false, second.ID: false}))
+	w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 800, map[string]bool{first.ID: false, second.ID: false}))
 	for version := range int64(3) {
 		w.lose(ctx, b, "cancelled", 2+version)
 		w.settle()
@@ -133,7 +142,7 @@ func TestRefundOfACancelledBooking(t *testing.T) {
 	if one, two := w.refunded(ctx, first.ID), w.refunded(ctx, second.ID); one != 100 || two != 700 {
 		t.Errorf("refunded %d and %d", one, two)
 	}
-	if w.waiting() != 0 || w.bookings.SettlementRequests() != 2 || w.lateCount() != 0 || failures.Len() != 0 {
+	if w.waiting() != 0 || w.bookings.SettlementRequests() != 1 || w.lateCount() != 0 || failures.Len() != 0 {
 		t.Errorf("%d wait, called %d times, %v late, log: %s", w.waiting(), w.bookings.SettlementRequests(), w.lateCount(), failures)
 	}
 	if body := string(w.do(ctx, "GET", "/refunds/"+list[0].ID, "").is(200).Body); !strings.Contains(body, `"reason":"requested_by_customer"`) {
@@ -151,7 +160,7 @@ func TestDashboardRefundBeforeTheSettlement(t *testing.T) {
 	p, other := w.paidOf(ctx, b, 700), w.paidOf(ctx, b, 300)
 	w.gateway.Dashboard(p.ID, 100)
 	w.refresh(ctx, p.ID)
-	w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false, other.ID: false}))
+	w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 600, map[string]bool{p.ID: false, other.ID: false}))
 	w.lose(ctx, b, "cancelled", 2)
 	for _, late := range []intent{p, other} {
 		w.gateway.Dashboard(late.ID, 200)
@@ -172,7 +181,7 @@ func TestDashboardRefundWithoutAnEvent(t *testing.T) {
 	for _, retried := range []bool{false, true} {
 		b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 		p := w.paidOf(ctx, b, 1000)
-		w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+		w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 600, map[string]bool{p.ID: false}))
 		if retried {
 			end := w.refuse()
 			w.lose(ctx, b, "cancelled", 2)
@@ -206,7 +215,7 @@ func TestPaymentsAreReadBeforeAnOwedRefund(t *testing.T) {
 		ctx := w.tenant()
 		b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 		p := w.paidOf(ctx, b, 1000)
-		w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+		w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 600, map[string]bool{p.ID: false}))
 		var fails atomic.Bool
 		fails.Store(true)
 		w.gateway.Before = func(_ context.Context, call string) error {
@@ -231,8 +240,8 @@ func TestPaymentsAreReadBeforeAnOwedRefund(t *testing.T) {
 	}
 }
 
-// TestLatePaymentIsRefunded checks that a payment is refunded if its booking was lost before the payment was counted, whichever
-// this service learns first.
+// TestLatePaymentIsRefunded checks that a payment is refunded if its booking was lost before the payment was received, whichever this
+// service learns first.
 func TestLatePaymentIsRefunded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -241,9 +250,9 @@ func TestLatePaymentIsRefunded(t *testing.T) {
 		b := w.bookings.Add(ctx, "pending", 1000, 1000, "USD")
 		p := w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, b.ID)).is(201).intent()
 		status := []string{"expired", "cancelled"}[round]
-		uncounted := said(0, nil)
-		uncounted.Due = nil
-		w.bookings.SetSettlement(ctx, b.ID, uncounted)
+		s := w.said(ctx, b, 0, nil)
+		s.Due = nil
+		w.bookings.SetSettlement(ctx, b.ID, s)
 		pay := func() {
 			w.gateway.Change(p.ID, func(s *domain.Snapshot) { s.Status, s.Received = domain.Succeeded, 1000 })
 			w.refresh(ctx, p.ID)
@@ -260,12 +269,6 @@ func TestLatePaymentIsRefunded(t *testing.T) {
 			pay()
 			w.lose(ctx, b, status, 2)
 		}
-		w.settle() // bookings has not counted the payment
-		if len(w.refundsOf(ctx, b)) != 0 || w.waiting() != 1 {
-			t.Errorf("%s: refunded before it was counted", status)
-		}
-		uncounted.Counted = map[domain.GatewayID]domain.Counted{domain.GatewayID(p.ID): {Late: true}}
-		w.bookings.SetSettlement(ctx, b.ID, uncounted)
 		w.settle()
 		w.lose(ctx, b, status, 3)
 		w.settle()
@@ -287,13 +290,13 @@ func TestMoneyStaysWithoutAPolicy(t *testing.T) {
 	ctx := w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	inTime, late := w.paidOf(ctx, b, 300), w.paidOf(ctx, b, 400)
-	s := said(300, map[string]bool{inTime.ID: false, late.ID: true})
+	s := w.said(ctx, b, 300, map[string]bool{inTime.ID: false, late.ID: true})
 	s.AutoRefund, s.RefundLatePayments = false, false
 	w.bookings.SetSettlement(ctx, b.ID, s)
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
 	nothing := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
-	w.bookings.SetSettlement(ctx, nothing.ID, said(0, map[string]bool{w.paidOf(ctx, nothing, 100).ID: false}))
+	w.bookings.SetSettlement(ctx, nothing.ID, w.said(ctx, nothing, 0, map[string]bool{w.paidOf(ctx, nothing, 100).ID: false}))
 	w.lose(ctx, nothing, "cancelled", 2)
 	w.settle()
 	if len(w.refundsOf(ctx, b)) != 0 || w.waiting() != 0 || w.lateCount() != 1 || w.Count(`select count(*) from automatic_refunds`) != 0 {
@@ -310,7 +313,7 @@ func TestAutomaticRefundsDoNotOverlap(t *testing.T) {
 	b := w.bookings.Add(ctx, "confirmed", 2000, 2000, "USD")
 	inTime, late := w.paidOf(ctx, b, 500), w.paidOf(ctx, b, 1000)
 	w.refund(ctx, refundOf(inTime, `,"amount_minor":100`)).is(201)
-	w.bookings.SetSettlement(ctx, b.ID, said(900, map[string]bool{inTime.ID: false, late.ID: true})) // 500 of the booking were paid in cash
+	w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 900, map[string]bool{inTime.ID: false, late.ID: true})) // 500 of the booking were paid in cash
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
 	if one, two := w.refunded(ctx, inTime.ID), w.refunded(ctx, late.ID); one != 500 || two != 1000 || len(w.refundsOf(ctx, b)) != 3 {
@@ -319,7 +322,7 @@ func TestAutomaticRefundsDoNotOverlap(t *testing.T) {
 	cash := w.bookings.Add(ctx, "confirmed", 2000, 2000, "USD")
 	p := w.paidOf(ctx, cash, 500)
 	w.refund(ctx, refundOf(p, ``)).is(201)
-	w.bookings.SetSettlement(ctx, cash.ID, said(900, map[string]bool{p.ID: false}))
+	w.bookings.SetSettlement(ctx, cash.ID, w.said(ctx, cash, 900, map[string]bool{p.ID: false}))
 	w.lose(ctx, cash, "cancelled", 2)
 	w.settle()
 	if len(w.refundsOf(ctx, cash)) != 1 || w.waiting() != 0 || w.Count(`select count(*) from automatic_refunds where refund_id is null`) != 1 {
@@ -335,7 +338,7 @@ func TestAutomaticRefundUnderFaults(t *testing.T) {
 	ctx := w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	p := w.paidOf(ctx, b, 1000)
-	w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+	w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 600, map[string]bool{p.ID: false}))
 	var down atomic.Bool
 	down.Store(true)
 	w.bookings.Fail = func() error {
@@ -387,7 +390,7 @@ func TestSuccessRacesTheEndOfItsBooking(t *testing.T) {
 		b := w.bookings.Add(ctx, "pending", 1000, 1000, "USD")
 		p := w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, b.ID)).is(201).intent()
 		w.gateway.Change(p.ID, func(s *domain.Snapshot) { s.Status, s.Received = domain.Succeeded, 1000 })
-		w.bookings.SetSettlement(ctx, b.ID, said(0, map[string]bool{p.ID: true}))
+		w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 0, map[string]bool{p.ID: true}))
 		atOnce(2, func(i int) {
 			if i == 0 {
 				w.refresh(ctx, p.ID)
@@ -409,9 +412,9 @@ func TestAutomaticRefundOfThousandths(t *testing.T) {
 	w := newWorld(t)
 	ctx := w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "KWD")
-	p := w.paidOf(ctx, b, 1000)
-	s := said(0, map[string]bool{p.ID: false})
-	s.Due = &money.Amount{Minor: 333, Currency: "KWD"}
+	w.paidOf(ctx, b, 1000)
+	s := w.said(ctx, b, 0, nil)
+	s.Due, s.Code, s.Ended = &money.Amount{Minor: 333, Currency: "KWD"}, "KWD", domain.AccountPoint{AccountVersion: 1}
 	w.bookings.SetSettlement(ctx, b.ID, s)
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
@@ -427,7 +430,7 @@ func TestSettlementsAreOfATenant(t *testing.T) {
 	ctx, other := w.tenant(), w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	p := w.paidOf(ctx, b, 1000)
-	w.bookings.SetSettlement(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+	w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 600, map[string]bool{p.ID: false}))
 	w.lose(other, b, "cancelled", 2)
 	w.lose(pgtest.CtxOf(t, caller.FromContext(ctx).Tenant, caller.Live), b, "cancelled", 2)
 	w.settle()
@@ -445,7 +448,7 @@ func TestSettlementWaitsForBookings(t *testing.T) {
 	failures := w.logged()
 	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	p := w.paidOf(ctx, b, 1000)
-	s := said(600, map[string]bool{p.ID: false})
+	s := w.said(ctx, b, 600, map[string]bool{p.ID: false})
 	s.Lost = false
 	w.bookings.SetSettlement(ctx, b.ID, s)
 	w.lose(ctx, b, "cancelled", 2)
@@ -474,7 +477,7 @@ func TestLatePaymentIsCountedOnce(t *testing.T) {
 	ctx := w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	p := w.paidOf(ctx, b, 1000)
-	w.bookings.SetSettlement(ctx, b.ID, said(0, map[string]bool{p.ID: true}))
+	w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 0, map[string]bool{p.ID: true}))
 	w.lose(ctx, b, "cancelled", 2)
 	w.once(func() {
 		w.ahead.Add(int64(2 * time.Minute))
@@ -487,16 +490,16 @@ func TestLatePaymentIsCountedOnce(t *testing.T) {
 	}
 }
 
-// TestOwedRefundChangesDuringTheLookup checks that a recorded owed refund is returned even if bookings no longer reports an amount,
-// but not if a person closes it while a worker calls bookings.
-func TestOwedRefundChangesDuringTheLookup(t *testing.T) {
+// TestOwedRefundChangesDuringTheRead checks that a recorded owed refund is returned even if bookings no longer reports an amount, but not
+// if a person closes it while a worker reads its payments.
+func TestOwedRefundChangesDuringTheRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
 	for _, closed := range []bool{false, true} {
 		b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 		p := w.paidOf(ctx, b, 1000)
-		s := said(600, map[string]bool{p.ID: false})
+		s := w.said(ctx, b, 600, map[string]bool{p.ID: false})
 		w.bookings.SetSettlement(ctx, b.ID, s)
 		end := w.refuse()
 		w.lose(ctx, b, "cancelled", 2)
@@ -509,7 +512,12 @@ func TestOwedRefundChangesDuringTheLookup(t *testing.T) {
 		want := int64(600)
 		if closed {
 			want = 0
-			w.once(func() { w.owedCall(ctx, o.ID, "close", `{"note":"in cash"}`).is(200) })
+			w.gateway.Before = func(_ context.Context, call string) error {
+				if call == "read" {
+					w.owedCall(ctx, o.ID, "close", `{"note":"in cash"}`).is(200)
+				}
+				return nil
+			}
 		}
 		w.run(w.owed.Run)
 		w.settle()
@@ -538,5 +546,47 @@ func TestManyOpenRefundsAreRead(t *testing.T) {
 	w.readRefund(ctx, p.ID, "")
 	if n := w.Count(`select count(*) from refunds where status = 'succeeded'`); n != many {
 		t.Errorf("%d of %d refunds have succeeded", n, many)
+	}
+}
+
+// TestReturnsAroundACancellation checks that exactly the returns after the version of the account at the cancellation count toward the
+// policy's share, by whatever method, and that the rest is returned once.
+func TestReturnsAroundACancellation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	for name, tc := range map[string]struct {
+		before, after, cash int64 // refunds by card before and after the cancellation, and cash handed back after it
+		due, returned       int64 // by the policy, and by card in all
+	}{
+		"nothing":          {0, 0, 0, 500, 500},
+		"a refund before":  {400, 0, 0, 300, 700},
+		"a refund after":   {0, 400, 0, 500, 500},
+		"both":             {400, 100, 0, 300, 700},
+		"more than is due": {0, 600, 0, 500, 600},
+		"cash after":       {0, 0, 200, 500, 300},
+	} {
+		b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
+		p := w.paidOf(ctx, b, 1000)
+		refund := func(minor int64) {
+			if minor > 0 {
+				w.refund(ctx, refundOf(p, fmt.Sprintf(`,"amount_minor":%d`, minor))).is(201)
+			}
+		}
+		refund(tc.before)
+		w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, tc.due, nil))
+		w.lose(ctx, b, "cancelled", 2)
+		refund(tc.after)
+		if tc.cash > 0 {
+			w.accountCall(ctx, "POST", b.ID.String()+"/returns", fmt.Sprintf(
+				`{"credit_note_id":%q,"invoice_id":%q,"amount":%d,"currency":"USD","if_version":-1}`,
+				ids.New[ids.CreditNotePrefix](), ids.New[ids.InvoicePrefix](), tc.cash)).is(200)
+		}
+		w.settle()
+		w.settle()
+		if got := w.returned(p); got != tc.returned || w.owedState("done") != 1 {
+			t.Errorf("%s: %d are returned, want %d, %d done", name, got, tc.returned, w.owedState("done"))
+		}
+		w.Count(`delete from automatic_refunds returning 1`)
 	}
 }

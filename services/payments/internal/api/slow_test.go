@@ -266,7 +266,7 @@ func TestWorkersSkipWorkOfOthers(t *testing.T) {
 	t.Parallel()
 	owe := func(w *world, ctx context.Context) {
 		b := w.bookings.Add(ctx, "confirmed", 100, 100, "USD")
-		w.bookings.SetSettlement(ctx, b.ID, said(60, map[string]bool{w.paidOf(ctx, b, 100).ID: false}))
+		w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 60, map[string]bool{w.paidOf(ctx, b, 100).ID: false}))
 		w.lose(ctx, b, "cancelled", 2)
 	}
 	for name, c := range map[string]struct {

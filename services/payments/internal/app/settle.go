@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -30,9 +31,9 @@ const (
 )
 
 // Settler decides what is owed back to the payers of a canceled or expired booking: the share of the payments that the booking's
-// policy grants, and payments that arrived too late. OwedRefunds returns the money. Bookings decides which payments are late,
-// because it counts them after the booking is lost. The order in which events reach this service therefore does not matter. Any
-// number of processes may run Settler at the same time.
+// policy grants, and payments that arrived too late. OwedRefunds returns the money. Bookings reports the version of the booking's account
+// at which the booking was lost, and the account shows what was received and returned after it. The order of events therefore does not
+// matter. Any number of processes may run Settler at the same time.
 type Settler struct {
 	Intents *Intents
 	Lookup  SettlementService
@@ -48,8 +49,8 @@ type SettlementService interface {
 	Settlement(ctx context.Context, id domain.BookingID) (domain.Settlement, error)
 }
 
-// errUncounted reports that bookings has not counted a payment yet.
-var errUncounted = errors.New("payments of the booking are still to be counted")
+// errNotLost reports that this service knows of the end of a booking, and bookings does not.
+var errNotLost = errors.New("booking is neither canceled nor expired")
 
 // Run settles due bookings of all tenants. It retries a booking later if that fails.
 func (a *Settler) Run(ctx context.Context) error {
@@ -70,34 +71,34 @@ func (a *Settler) Run(ctx context.Context) error {
 	return nil
 }
 
-// step settles the payments of a booking. If that fails, or bookings has not counted all of them, the booking stays due for a later
-// step.
+// step settles the payments of a booking. If that fails, the booking stays due for a later step.
 func (a *Settler) step(ctx context.Context, booking domain.BookingID) error {
 	db, now := a.Intents.DB, a.Intents.Now()
-	var settling store.Settling
+	var tries int
 	err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-		settling, err = store.TakeSettlement(ctx, tx, booking, now, now.Add(settlingLease))
+		tries, err = store.TakeSettlement(ctx, tx, booking, now, now.Add(settlingLease))
 		return err
 	})
-	if err != nil || settling.Tries == 0 {
+	if err != nil || tries == 0 {
 		return err
 	}
-	err = a.settle(ctx, booking, settling)
-	return errors.Join(quiet(err), a.Intents.endStep(ctx, store.Settlements, booking, settling.Tries, err))
+	err = a.settle(ctx, booking)
+	return errors.Join(quiet(err), a.Intents.endStep(ctx, store.Settlements, booking, tries, err))
 }
 
-// quiet drops errUncounted, which only means that it is too early to settle.
+// quiet drops errNotLost, which only means that it is too early to settle.
 func quiet(err error) error {
-	if errors.Is(err, errUncounted) {
+	if errors.Is(err, errNotLost) {
 		return nil
 	}
 	return err
 }
 
-// settle records what is owed back, and which payments are settled. All refunds since the booking was recorded count, no matter who
-// created them.
-func (a *Settler) settle(ctx context.Context, booking domain.BookingID, settling store.Settling) error {
-	list, err := store.Unsettled(ctx, a.Intents.DB.Read(ctx), booking, paidAtOnce)
+// settle records what is owed back, and which payments are settled. All returns after the booking was lost count, no matter who created
+// them.
+func (a *Settler) settle(ctx context.Context, booking domain.BookingID) error {
+	db := a.Intents.DB
+	list, err := store.Unsettled(ctx, db.Read(ctx), booking, paidAtOnce)
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -106,36 +107,36 @@ func (a *Settler) settle(ctx context.Context, booking domain.BookingID, settling
 		return err
 	}
 	if !s.Lost {
-		return errUncounted // this service knows of payments that bookings did not return
+		return errNotLost
 	}
 	if s.AutoRefund && s.Due != nil && s.Due.Minor > 0 {
-		err := a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 			return a.owe(ctx, tx, domain.OwedRefund{
-				Cause: domain.BookingCancelled, Subject: booking.String(), Booking: booking, Amount: s.Due.Minor, Code: s.Due.Currency, Since: settling.NotedAt,
-			}, s.InTime(), settling.Elsewhere)
+				Cause: domain.BookingCancelled, Subject: booking.String(), Booking: booking, Amount: s.Due.Minor, Code: s.Due.Currency,
+				AccountPoint: s.Ended,
+			})
 		})
 		if err != nil {
 			return err
 		}
 	}
+	late, err := store.LatePayments(ctx, db.Read(ctx), domain.BookingMoney(booking, s.Code), s.Ended)
+	if err != nil {
+		return err
+	}
 	for _, p := range list {
-		counted, ok := s.Counted[p.GatewayID]
-		if !ok {
-			err = errUncounted
-			continue
-		}
-		if err := a.paid(ctx, p, counted.Late, s.RefundLatePayments); err != nil {
+		if err := a.paid(ctx, p, slices.Contains(late, p.GatewayID), s.RefundLatePayments); err != nil {
 			return err
 		}
 	}
-	return err
+	return nil
 }
 
-// owe records the amount of some payments that is owed back.
-func (a *Settler) owe(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID, elsewhere json.RawMessage) error {
+// owe records an amount that is owed back.
+func (a *Settler) owe(ctx context.Context, tx pg.Tx, o domain.OwedRefund) error {
 	now := a.Intents.Now()
 	o.ID, o.DueAt = ids.New[domain.OwedPrefix](), &now
-	return store.PutOwed(ctx, tx, o, payments, elsewhere)
+	return store.PutOwed(ctx, tx, o)
 }
 
 // paid settles a payment. A late payment is counted, and it is owed back if the policy requires this.
@@ -148,8 +149,7 @@ func (a *Settler) paid(ctx context.Context, p domain.Intent, late, refund bool) 
 		if refund {
 			err := a.owe(ctx, tx, domain.OwedRefund{
 				Cause: domain.PaidLate, Subject: string(p.GatewayID), Booking: p.BookingID, Amount: p.Received, Code: p.Amount.Currency,
-				Since: domain.AllRefunds,
-			}, nil, nil)
+			})
 			if err != nil {
 				return err
 			}
@@ -177,7 +177,6 @@ const (
 // refunds show the remaining amount.
 type OwedRefunds struct {
 	Refunds *Refunds
-	Lookup  SettlementService
 	Worker  *pg.DB // worker role: finds due owed refunds
 	Log     *slog.Logger
 
@@ -215,26 +214,13 @@ func (a *OwedRefunds) step(ctx context.Context, due store.OwedDue) error {
 	if err != nil || o == nil {
 		return err
 	}
-	payments, err := a.payments(ctx, o)
-	if err != nil {
-		return err
-	}
-	if o.ID.IsZero() {
-		err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-			*o, err = store.AdoptOwed(ctx, tx, *o)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
 	read := false
 	for range refundsAtOnce {
 		var r *domain.Refund
 		err := operation.RetryTx(ctx, db, func(ctx context.Context, tx pg.Tx) error {
 			var unread []domain.Intent
 			var err error
-			if r, unread, err = a.next(ctx, tx, *o, payments, read); err != nil || len(unread) == 0 {
+			if r, unread, err = a.next(ctx, tx, *o, read); err != nil || len(unread) == 0 {
 				return err
 			}
 			return &operation.Again{Why: "payments that may have been refunded at the gateway", Fetch: func(ctx context.Context) error {
@@ -251,46 +237,21 @@ func (a *OwedRefunds) step(ctx context.Context, due store.OwedDue) error {
 	return nil
 }
 
-// payments returns the payments that are owed back in full or in part. For a lost booking, these are the payments that arrived in
-// time. It sets fields that the previous version of this service did not write.
-func (a *OwedRefunds) payments(ctx context.Context, o *domain.OwedRefund) ([]domain.GatewayID, error) {
-	if o.Cause == domain.PaidLate {
-		p, err := store.Intent(ctx, a.Refunds.Intents.DB.Read(ctx), o.Intent())
-		o.Booking, o.Code = p.BookingID, p.Amount.Currency
-		return []domain.GatewayID{o.Intent()}, err
-	}
-	booking, err := ids.Parse[ids.BookingPrefix](o.Subject)
-	if err != nil {
-		return nil, err
-	}
-	s, err := a.Lookup.Settlement(ctx, booking)
-	if err == nil && o.Code == "" && s.Due == nil {
-		err = errUncounted
-	}
-	if err == nil && o.Code == "" {
-		o.Booking, o.Code = booking, s.Due.Currency
-	}
-	return s.InTime(), err
-}
-
 // next checks an owed refund under the locks of its payments, and writes the next refund. It returns nil if there is none now. The
 // refund and its reserved amount are written in one transaction, which commits before the gateway is called. RefundCompleter
 // resumes the calls of a crashed process. Before any refund, next requires that the payments were read. If they were not, it
 // returns the payments that could be refunded instead: a refund created at the gateway counts, whether or not its event has
 // arrived.
-func (a *OwedRefunds) next(
-	ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID, read bool,
-) (next *domain.Refund, unread []domain.Intent, err error) {
+func (a *OwedRefunds) next(ctx context.Context, tx pg.Tx, o domain.OwedRefund, read bool) (next *domain.Refund, unread []domain.Intent, err error) {
 	now := a.Refunds.Intents.Now()
-	money, err := store.OwedMoney(ctx, tx, o, payments)
-	if err != nil {
+	if err := store.LockOwedPayments(ctx, tx, o); err != nil {
 		return nil, nil, err
 	}
 	if o, err = store.OwedForUpdate(ctx, tx, o.ID); err != nil || o.State == domain.OwedClosed {
 		return nil, nil, err
 	}
 	before := o
-	account, err := store.MoneyAccountForUpdate(ctx, tx, domain.BookingMoney(o.Booking, o.Code))
+	money, err := store.OwedMoney(ctx, tx, o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -298,11 +259,11 @@ func (a *OwedRefunds) next(
 	if left == 0 {
 		return nil, nil, store.SaveOwed(ctx, tx, o, o.Seen() != before.Seen())
 	}
-	intents, failed, err := store.OwedPayments(ctx, tx, payments, o.Since, paidAtOnce)
+	intents, failed, err := store.OwedPayments(ctx, tx, o, paidAtOnce)
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := o.Refund(o.SelectPayments(intents, failed, now), min(left, account.Left()), now)
+	r, err := o.Refund(o.SelectPayments(intents, failed, now), min(left, money.Left), now)
 	if errors.Is(err, domain.ErrNothingToRefund) {
 		o = o.Stuck(len(failed) > 0, now)
 		return nil, nil, store.SaveOwed(ctx, tx, o, o.Seen() != before.Seen())

@@ -47,14 +47,9 @@ func TestIntentRefusals(t *testing.T) {
 	}
 }
 
-// TestSubjectsOfSettlements checks that payments in time are those counted before the booking was lost. A late payment is owed by
-// its own id.
+// TestSubjectsOfSettlements checks that a late payment is owed by its own id.
 func TestSubjectsOfSettlements(t *testing.T) {
 	t.Parallel()
-	s := domain.Settlement{Counted: map[domain.GatewayID]domain.Counted{"pi_1": {}, "pi_2": {Late: true}}}
-	if got := s.InTime(); len(got) != 1 || got[0] != "pi_1" {
-		t.Errorf("in time: %v", got)
-	}
 	late, cancelled := domain.OwedRefund{Cause: domain.PaidLate, Subject: "pi_1"}, domain.OwedRefund{Cause: domain.BookingCancelled, Subject: "bk_1"}
 	if late.Intent() != "pi_1" || cancelled.Intent() != "" {
 		t.Errorf("subjects: %q, %q", late.Intent(), cancelled.Intent())

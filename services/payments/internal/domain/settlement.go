@@ -2,6 +2,7 @@ package domain
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"holdfast.dev/libs/money"
@@ -13,23 +14,19 @@ type Settlement struct {
 	AutoRefund         bool
 	RefundLatePayments bool
 	Due                *money.Amount // the amount to be refunded by the policy; nil: not specified
-	Counted            map[GatewayID]Counted
+	Code               string        // the booking's currency
+	Ended              AccountPoint  // of the booking's account when the booking was canceled or expired
 }
 
-// Counted reports how a payment was counted by its booking. A payment that is absent is not counted yet.
-type Counted struct {
-	Late bool // the booking was canceled or expired before the payment was counted
+// AccountPoint is a point in the history of an account. Payments received after it are late, and returns after it count toward what a
+// policy owes.
+type AccountPoint struct {
+	AccountVersion  int64
+	AccountReturned int64 // what had been returned, including refunds that had begun
 }
 
-// InTime returns the payments that were counted before the booking was lost.
-func (s Settlement) InTime() (list []GatewayID) {
-	for id, counted := range s.Counted {
-		if !counted.Late {
-			list = append(list, id)
-		}
-	}
-	return list
-}
+// Unknown is the point of a booking that ended before bookings stored it: no payment is late, and all returns count.
+var Unknown = AccountPoint{AccountVersion: math.MaxInt64}
 
 // Cause is the reason for a refund that nobody requested.
 type Cause string
@@ -53,14 +50,14 @@ const (
 // OwedRefund is what a policy owes a payer. There is one per cause and subject, until refunds have returned it or a person closes
 // it.
 type OwedRefund struct {
-	ID        OwedID // zero: the previous version of this service wrote the row, which is still to be completed
+	AccountPoint // of the booking's account when the booking was canceled
+
+	ID        OwedID
 	Cause     Cause
 	Subject   string // the id of the booking, or the gateway's id of the payment
 	Booking   BookingID
-	Amount    int64     `db:"wanted"`
-	Code      string    // the currency of Amount
-	Since     time.Time // refunds of its payments created since then count, no matter who requested them
-	Elsewhere int64     // what others had refunded of its payments before
+	Amount    int64  `db:"wanted"`
+	Code      string // the currency of Amount
 	State     OwedState
 	Remaining int64 // amount that no refund had finally returned at the last check
 	Tries     int   // number of refunds created for it
@@ -76,20 +73,17 @@ type OwedRefund struct {
 	CreatedAt time.Time
 }
 
-// AllRefunds is the value of OwedRefund.Since if all refunds of its payments count.
-var AllRefunds = time.Unix(0, 0)
-
 // OwedPause is the time until a payment with a failed refund is retried, or a refund in progress is checked again.
 const OwedPause = 24 * time.Hour
 
 // nothingLeft is the failure of an owed refund that card payments can no longer return.
 var nothingLeft = Failure{Code: ErrNothingToRefund.Code, Message: "Nothing is left to refund by card."}
 
-// OwedMoney is the state of the payments of an owed refund.
+// OwedMoney is the state of the money of an owed refund.
 type OwedMoney struct {
-	Returned  int64 // by refunds since OwedRefund.Since, including those in progress
-	UnderWay  int64 // the part of Returned whose outcome is not final
-	Elsewhere int64 // the total that others have refunded
+	Returned int64 // what counts toward the owed refund, including refunds in progress, no matter who requested them
+	UnderWay int64 // refunds of its payments whose outcome is not final
+	Left     int64 // what the booking's account has received and not returned
 }
 
 // Intent returns the payment that is owed back, or "" if the owed refund is a share of the booking's payments.
@@ -103,9 +97,9 @@ func (o OwedRefund) Intent() GatewayID {
 // Look returns the owed refund after a check of its payments, and the amount that no refund covers yet. An amount below the
 // gateway's unit is not owed. An owed refund that is open again retains the failure that its payments still wait for.
 func (o OwedRefund) Look(m OwedMoney, now time.Time) (next OwedRefund, left int64) {
-	open := o.Amount - m.Returned - max(0, m.Elsewhere-o.Elsewhere)
+	open := o.Amount - max(0, m.Returned)
 	again, before := now.Add(OwedPause), o.State
-	left, o.Remaining = taken(open, o.Code), max(0, open+m.UnderWay)
+	left, o.Remaining = taken(open, o.Code), min(o.Amount, max(0, open+m.UnderWay))
 	o.State, o.DueAt = OwedOpen, &again
 	if left == 0 && m.UnderWay == 0 {
 		o.State, o.DueAt = OwedDone, nil

@@ -22,19 +22,19 @@ func TestLookAtAnOwedRefund(t *testing.T) {
 		left, remaining int64
 		state           domain.OwedState
 	}{
-		"nothing returned":                  {"USD", domain.OwedMoney{Elsewhere: 50}, 1005, 1005, domain.OwedOpen},
-		"a part is returned":                {"USD", domain.OwedMoney{Returned: 5, Elsewhere: 50}, 1000, 1000, domain.OwedOpen},
-		"all is under way":                  {"USD", domain.OwedMoney{Returned: 1005, UnderWay: 1005, Elsewhere: 50}, 0, 1005, domain.OwedOpen},
-		"all is returned":                   {"USD", domain.OwedMoney{Returned: 1005, Elsewhere: 50}, 0, 0, domain.OwedDone},
-		"more than all":                     {"USD", domain.OwedMoney{Returned: 1006, Elsewhere: 50}, 0, 0, domain.OwedDone},
-		"others have refunded":              {"USD", domain.OwedMoney{Returned: 1000, Elsewhere: 53}, 2, 2, domain.OwedOpen},
-		"others have refunded less":         {"USD", domain.OwedMoney{}, 1005, 1005, domain.OwedOpen},
+		"nothing returned":                  {"USD", domain.OwedMoney{}, 1005, 1005, domain.OwedOpen},
+		"a part is returned":                {"USD", domain.OwedMoney{Returned: 5}, 1000, 1000, domain.OwedOpen},
+		"all is under way":                  {"USD", domain.OwedMoney{Returned: 1005, UnderWay: 1005}, 0, 1005, domain.OwedOpen},
+		"all is returned":                   {"USD", domain.OwedMoney{Returned: 1005}, 0, 0, domain.OwedDone},
+		"more than all":                     {"USD", domain.OwedMoney{Returned: 1006}, 0, 0, domain.OwedDone},
+		"an earlier refund has failed":      {"USD", domain.OwedMoney{Returned: -50}, 1005, 1005, domain.OwedOpen},
+		"an earlier refund is under way":    {"USD", domain.OwedMoney{UnderWay: 50}, 1005, 1005, domain.OwedOpen},
 		"the gateway takes no thousandth":   {"KWD", domain.OwedMoney{}, 1000, 1005, domain.OwedOpen},
 		"less than the gateway's unit left": {"KWD", domain.OwedMoney{Returned: 1000}, 0, 5, domain.OwedDone},
 		"the gateway takes whole units":     {"ISK", domain.OwedMoney{Returned: 5}, 1000, 1000, domain.OwedOpen},
 		"the gateway takes no half ariary":  {"MGA", domain.OwedMoney{Returned: 2}, 1000, 1003, domain.OwedOpen},
 	} {
-		o, left := domain.OwedRefund{Amount: 1005, Elsewhere: 50, Code: c.code, State: domain.OwedOpen}.Look(c.money, now)
+		o, left := domain.OwedRefund{Amount: 1005, Code: c.code, State: domain.OwedOpen}.Look(c.money, now)
 		if left != c.left || o.Remaining != c.remaining || o.State != c.state {
 			t.Errorf("%s: left %d, remaining %d, %s", name, left, o.Remaining, o.State)
 		}

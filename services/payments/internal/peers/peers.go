@@ -54,13 +54,13 @@ func (p *Bookings) Settlement(ctx context.Context, id domain.BookingID) (domain.
 	}
 	out := domain.Settlement{
 		Lost: domain.Booking{Status: got.Status}.Lost(), AutoRefund: got.AutoRefund, RefundLatePayments: got.RefundLatePayments,
-		Counted: make(map[domain.GatewayID]domain.Counted, len(got.Payments)),
+		Code: got.Currency, Ended: domain.Unknown,
 	}
 	if got.RefundDue != nil {
 		out.Due = &money.Amount{Minor: *got.RefundDue, Currency: got.Currency}
 	}
-	for _, one := range got.Payments {
-		out.Counted[domain.GatewayID(one.ID)] = domain.Counted{Late: one.Late}
+	if got.AccountVersion != nil && got.AccountReturned != nil {
+		out.Ended = domain.AccountPoint{AccountVersion: *got.AccountVersion, AccountReturned: *got.AccountReturned}
 	}
 	return out, nil
 }

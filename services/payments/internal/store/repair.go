@@ -28,7 +28,7 @@ const (
 		order by p.created_at`
 	// OwnMoney are the accounts of money. Other services hold those that they have applied.
 	OwnMoney = `
-		select a.tenant_id, a.livemode, (a.id::text || ':' || a.currency) collate "C" as key, a.version, now() as changed_at, false as logged,
+		select a.tenant_id, a.livemode, ('ma_' || a.id::text || ':' || a.currency) collate "C" as key, a.version, now() as changed_at, false as logged,
 			'{}'::text[] as holders, '{}'::text[] as events
 		from money_accounts a`
 	// UnbalancedMoney are the accounts whose sums differ from their entries or their card payments. There are none.
@@ -77,7 +77,7 @@ func RaiseIntentVersion(ctx context.Context, tx pg.Tx, id domain.GatewayID, vers
 
 // RepublishMoney makes the event of an account of money with all its entries due, and raises its version. key is that of OwnMoney.
 func RepublishMoney(ctx context.Context, tx pg.Tx, key string, version int64) error {
-	id, currency, _ := strings.Cut(key, ":")
+	id, currency, _ := strings.Cut(strings.TrimPrefix(key, "ma_"), ":")
 	_, err := tx.Exec(ctx, `update money_accounts a set version = greatest(a.version, @version), emitted = 0
 		where a.tenant_id = @tenant and a.livemode = @live and a.id = @id::text::uuid and a.currency = @code`,
 		pg.Args{"id": id, "code": currency, "version": version})

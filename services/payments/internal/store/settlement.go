@@ -2,13 +2,11 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
@@ -19,14 +17,6 @@ import (
 // unsettled selects the successful payments for which it is not yet decided whether they are refunded because the booking is lost.
 const unsettled = `p.gateway_id is not null and p.status = 'succeeded' and not p.settled`
 
-// refundedElsewhere returns the expression for what others have refunded so far of the payments of a booking, in the form of
-// booking_settlements.elsewhere.
-func refundedElsewhere(booking string) string {
-	return `coalesce((select json_object_agg(p.gateway_id, p.refunded_elsewhere) from payment_intents p
-		where p.tenant_id = ` + booking + `.tenant_id and p.livemode = ` + booking + `.livemode and p.booking_id = ` + booking + `.booking_id
-			and p.gateway_id is not null and p.refunded_elsewhere > 0), '{}')`
-}
-
 // PutSettlements writes canceled or expired bookings of any tenants that have an unsettled payment. tx has the worker role, and has
 // already written the state of these bookings: see HeldStatus.
 func PutSettlements(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.Time) error {
@@ -35,8 +25,8 @@ func PutSettlements(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.T
 		tenants[i], modes[i], list[i] = b.Tenant.UUID(), b.Livemode, b.ID.UUID()
 	}
 	_, err := tx.Exec(ctx, `
-		insert into booking_settlements as s (tenant_id, livemode, booking_id, due_at, elsewhere)
-		select l.tenant_id, l.livemode, l.booking_id, $4, `+refundedElsewhere("l")+` from unnest($1::uuid[], $2::boolean[], $3::uuid[]) l (tenant_id, livemode, booking_id)
+		insert into booking_settlements as s (tenant_id, livemode, booking_id, due_at)
+		select l.tenant_id, l.livemode, l.booking_id, $4 from unnest($1::uuid[], $2::boolean[], $3::uuid[]) l (tenant_id, livemode, booking_id)
 		where exists (select from payment_intents p where p.tenant_id = l.tenant_id and p.livemode = l.livemode
 			and p.booking_id = l.booking_id and `+unsettled+`)
 		order by l.tenant_id, l.livemode, l.booking_id
@@ -50,9 +40,7 @@ func PutSettlements(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.T
 // PutSettlement writes a canceled or expired booking with a payment that has just succeeded.
 func PutSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, now time.Time) error {
 	_, err := tx.Exec(ctx, `
-		insert into booking_settlements as s (tenant_id, livemode, booking_id, due_at, elsewhere)
-		select l.tenant_id, l.livemode, l.booking_id, @now, `+refundedElsewhere("l")+`
-		from (select @tenant::uuid, @live::boolean, @id::uuid) l (tenant_id, livemode, booking_id)
+		insert into booking_settlements as s (tenant_id, livemode, booking_id, due_at) values (@tenant, @live, @id, @now)
 		on conflict (tenant_id, livemode, booking_id) do update set due_at = least(s.due_at, excluded.due_at)`, pg.Args{"id": id, "now": now})
 	if err != nil {
 		return fmt.Errorf("note settlement: %w", err)
@@ -69,21 +57,14 @@ func SettlementsDue(ctx context.Context, tx pg.Tx, now time.Time, except []opera
 		where s.due_at <= $3`+operation.Outside("s")+` order by s.due_at limit $4`, tenants, modes, now, limit)
 }
 
-// Settling is a booking whose payments are being settled.
-type Settling struct {
-	Tries   int       // how often it was taken; 0: another process holds it or has settled it
-	NotedAt time.Time // when this service learned that it was canceled or had expired
-	// Elsewhere is what others had refunded of its payments by then, by the gateway's ids; nil: not known.
-	Elsewhere json.RawMessage
-}
-
-// TakeSettlement takes a booking until the given time.
-func TakeSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, now, until time.Time) (Settling, error) {
-	found, err := pg.Many(ctx, tx, pgx.RowToStructByName[Settling], `update booking_settlements s set due_at = @until, tries = s.tries + 1
-		where s.tenant_id = @tenant and s.livemode = @live and s.booking_id = @id and s.due_at <= @now returning s.tries, s.noted_at, s.elsewhere`,
+// TakeSettlement takes a booking until the given time. It returns how often the booking was taken, or 0 if another process holds it or has
+// settled it.
+func TakeSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, now, until time.Time) (tries int, err error) {
+	found, err := pg.Many(ctx, tx, pgx.RowTo[int], `update booking_settlements s set due_at = @until, tries = s.tries + 1
+		where s.tenant_id = @tenant and s.livemode = @live and s.booking_id = @id and s.due_at <= @now returning s.tries`,
 		pg.Args{"id": id, "now": now, "until": until})
 	if err != nil || len(found) == 0 {
-		return Settling{}, err
+		return 0, err
 	}
 	return found[0], nil
 }
@@ -104,62 +85,36 @@ func Settle(ctx context.Context, tx pg.Tx, id domain.IntentID) (bool, error) {
 	return tag.RowsAffected() == 1, nil
 }
 
-const owedColumns = `o.id, o.cause, o.subject, o.booking_id as booking, o.wanted, coalesce(o.currency, '') as code, o.since, o.elsewhere, o.state,
+// inTime is the condition that an account had received a part of a card payment p by a version.
+const inTime = `exists (select from money_entries e where e.tenant_id = @tenant and e.livemode = @live and e.account_id = p.booking_id
+	and e.currency = p.currency and e.object = p.gateway_id and e.kind = 'received' and e.version <= @version)`
+
+// LatePayments returns the card payments that an account received after a point in its history.
+func LatePayments(ctx context.Context, q pg.Q, k domain.MoneyKey, after domain.AccountPoint) ([]domain.GatewayID, error) {
+	return pg.Many(ctx, q, pgx.RowTo[domain.GatewayID], `
+		select p.gateway_id from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking
+			and p.currency = @code and p.received > 0 and not `+inTime, pg.Args{"booking": k.Booking, "code": k.Currency, "version": after.AccountVersion})
+}
+
+const owedColumns = `o.id, o.cause, o.subject, o.booking_id as booking, o.wanted, coalesce(o.currency, '') as code, o.account_version, o.account_returned, o.state,
 	coalesce(o.remaining, o.wanted) as remaining, o.tries, o.refund_id, o.due_at, o.retry_at, o.failed_at, o.failure, o.closed_at,
 	coalesce(o.closed_by, '') as closed_by, coalesce(o.closed_note, '') as note, o.version, o.created_at`
 
 const oneOwed = `select ` + owedColumns + ` from automatic_refunds o where o.tenant_id = @tenant and o.livemode = @live and `
 
-// PutOwed writes what is owed back of some payments, unless it was written before. elsewhere contains what others had refunded of
-// them before the booking was lost. This amount does not count if the owed refund is a share of the booking's payments. If
-// elsewhere is nil, PutOwed uses what others have refunded by now.
-func PutOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID, elsewhere json.RawMessage) error {
+// PutOwed writes what is owed back, unless it was written before.
+func PutOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund) error {
 	_, err := tx.Exec(ctx, `
-		insert into automatic_refunds (tenant_id, livemode, cause, subject, id, booking_id, wanted, currency, since, due_at, elsewhere)
-		values (@tenant, @live, @cause, @subject, @id, @booking, @wanted, @code, @since, @due, (
-			select coalesce(sum(case when @elsewhere::json is null then p.refunded_elsewhere
-				else coalesce((@elsewhere::json ->> p.gateway_id)::bigint, 0) end), 0) from payment_intents p
-			where p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = any(@payments)))
+		insert into automatic_refunds (tenant_id, livemode, cause, subject, id, booking_id, wanted, currency, account_version, account_returned, due_at)
+		values (@tenant, @live, @cause, @subject, @id, @booking, @wanted, @code, @version, @returned, @due)
 		on conflict do nothing`, pg.Args{
-		"cause": o.Cause, "subject": o.Subject, "id": o.ID, "booking": o.Booking, "wanted": o.Amount, "code": o.Code, "since": o.Since, "due": o.DueAt,
-		"payments": gatewayIDs(payments), "elsewhere": pg.JSONText(elsewhere),
+		"cause": o.Cause, "subject": o.Subject, "id": o.ID, "booking": o.Booking, "wanted": o.Amount, "code": o.Code, "due": o.DueAt,
+		"version": o.AccountVersion, "returned": o.AccountReturned,
 	})
 	if err != nil {
 		return fmt.Errorf("note owed refund: %w", err)
 	}
 	return nil
-}
-
-// AdoptOwed completes an owed refund that the previous version of this service wrote, marks the refund created for it, and returns
-// it. Another process may have done so. Refunds by others always count, so that nothing is returned twice.
-func AdoptOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund) (domain.OwedRefund, error) {
-	o.ID, o.Since = ids.New[domain.OwedPrefix](), o.CreatedAt
-	if o.Cause == domain.PaidLate {
-		o.Since = domain.AllRefunds
-	}
-	if !o.RefundID.IsZero() { // locked before the row, as in all transactions
-		found, err := pg.Many(ctx, tx, pgx.RowTo[domain.OwedID], `update refunds r set owed_id = coalesce(r.owed_id, @id)
-			where r.tenant_id = @tenant and r.livemode = @live and r.id = @refund returning r.owed_id`, pg.Args{"id": o.ID, "refund": o.RefundID})
-		if err != nil {
-			return o, fmt.Errorf("mark the refund that was created: %w", err)
-		}
-		if len(found) > 0 {
-			o.ID = found[0]
-		}
-	}
-	return pg.One(ctx, tx, pgx.RowToStructByName[domain.OwedRefund], domain.ErrOwedNotFound, `
-		update automatic_refunds o set id = coalesce(o.id, @id), booking_id = @booking, currency = @code, since = @since
-		where o.tenant_id = @tenant and o.livemode = @live and o.cause = @cause and o.subject = @subject returning `+owedColumns, pg.Args{
-		"cause": o.Cause, "subject": o.Subject, "id": o.ID, "booking": o.Booking, "code": o.Code, "since": o.Since,
-	})
-}
-
-func gatewayIDs(list []domain.GatewayID) []string {
-	out := make([]string, len(list))
-	for i, id := range list {
-		out[i] = string(id)
-	}
-	return out
 }
 
 // OwedDue is an owed refund that a worker must check.
@@ -244,42 +199,59 @@ func FailOwed(ctx context.Context, tx pg.Tx, id domain.OwedID, why *domain.Failu
 	return nil
 }
 
-// OwedMoney locks the given payments in the order in which refunds lock them, and reads their state since a time. After a refund of
-// this platform fails, the amount refunded by others is too high rather than too low until the intent is read. Nothing is therefore
-// returned twice.
-// What was returned outside the gateway counts towards the share of the refund rules.
-func OwedMoney(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID) (domain.OwedMoney, error) {
-	args := pg.Args{"payments": gatewayIDs(payments), "since": o.Since, "cancelled": o.Cause == domain.BookingCancelled, "booking": o.Booking, "code": o.Code}
-	const those = `from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = any(@payments)`
-	if _, err := tx.Exec(ctx, `select `+those+` order by p.created_at desc, p.id desc for update`, args); err != nil {
-		return domain.OwedMoney{}, fmt.Errorf("lock payments: %w", err)
+// ofOwed is the condition that an owed refund is about a card payment p: the late payment, or each one that was received before the
+// booking was canceled.
+const ofOwed = `p.booking_id = @booking and p.currency = @code and p.gateway_id is not null
+	and case when @intent::text <> '' then p.gateway_id = @intent else ` + inTime + ` end`
+
+func owedArgs(o domain.OwedRefund) pg.Args {
+	return pg.Args{
+		"id": o.ID, "booking": o.Booking, "code": o.Code, "intent": string(o.Intent()), "version": o.AccountVersion, "returned": o.AccountReturned,
 	}
-	return pg.One(ctx, tx, pgx.RowToStructByName[domain.OwedMoney], pgx.ErrNoRows, `
-		select coalesce(sum(a.held), 0)::bigint + (
-				select coalesce(sum(e.amount), 0)::bigint from money_entries e
-				where e.tenant_id = @tenant and e.livemode = @live and e.account_id = @booking and e.currency = @code and e.kind = 'returned'
-					and e.method <> 'card' and e.at >= @since and @cancelled) as returned,
-			coalesce(sum(a.under_way), 0)::bigint as under_way,
-			coalesce(sum(l.elsewhere), 0)::bigint as elsewhere
-		from (select p.id, greatest(p.refunded_elsewhere, p.refunded - p.refund_reserved) as elsewhere `+those+`) l
-		left join lateral (
-			select sum(a.amount) filter (where a.status in ('creating', 'pending', 'requires_action', 'succeeded')) as held,
-				sum(a.amount) filter (where a.status in ('creating', 'pending', 'requires_action')) as under_way
-			from refund_allocations a join refunds r on r.tenant_id = a.tenant_id and r.livemode = a.livemode and r.id = a.refund_id
-			where a.tenant_id = @tenant and a.livemode = @live and r.tenant_id = @tenant and r.livemode = @live and a.intent_id = l.id
-				and r.created_at >= @since) a on true`, args)
 }
 
-// OwedPayments reads up to limit of the given payments with a refundable amount, newest first. It also returns for which of them a
-// refund since a time has failed. The transaction has locked the payments.
-func OwedPayments(ctx context.Context, tx pg.Tx, payments []domain.GatewayID, since time.Time, limit int) ([]domain.Intent, map[domain.IntentID]bool, error) {
-	args := pg.Args{"payments": gatewayIDs(payments), "since": since, "limit": limit}
-	const those = `p.gateway_id = any(@payments) and p.received > greatest(p.refunded, p.refunded_elsewhere + p.refund_reserved)`
+// LockOwedPayments locks all card payments of the booking of an owed refund in the order in which refunds lock them. Its row and its
+// account are locked afterwards.
+func LockOwedPayments(ctx context.Context, tx pg.Tx, o domain.OwedRefund) error {
+	_, err := tx.Exec(ctx, `select from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking
+		and p.currency = @code and p.gateway_id is not null order by p.created_at desc, p.id desc for update`, owedArgs(o))
+	if err != nil {
+		return fmt.Errorf("lock payments: %w", err)
+	}
+	return nil
+}
+
+// OwedMoney locks the account of an owed refund and reads the state of the money. Toward a share of the booking's payments counts what the
+// account returned after the booking was canceled, except for late payments, which are owed back in full.
+func OwedMoney(ctx context.Context, tx pg.Tx, o domain.OwedRefund) (domain.OwedMoney, error) {
+	if _, err := MoneyAccountForUpdate(ctx, tx, domain.BookingMoney(o.Booking, o.Code)); err != nil {
+		return domain.OwedMoney{}, err
+	}
+	return pg.One(ctx, tx, pgx.RowToStructByName[domain.OwedMoney], pgx.ErrNoRows, `
+		select (case when @intent::text <> '' then l.own else a.returned + a.held - @returned - l.late end)::bigint as returned,
+			l.under_way::bigint as under_way, greatest(0, a.received - a.returned - a.held)::bigint as "left"
+		from money_accounts a cross join (
+			select coalesce(sum(p.held) filter (where p.own), 0) as own, coalesce(sum(p.held) filter (where not p.own), 0) as late,
+				coalesce(sum(p.under_way) filter (where p.own), 0) as under_way
+			from (
+				select greatest(p.refunded, p.refunded_elsewhere + p.refund_reserved) as held, `+ofOwed+` as own, (
+					select sum(a.amount) from refund_allocations a where a.tenant_id = @tenant and a.livemode = @live and a.intent_id = p.id
+						and a.status in ('creating', 'pending', 'requires_action')) as under_way
+				from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking and p.currency = @code
+					and p.gateway_id is not null) p) l
+		where a.tenant_id = @tenant and a.livemode = @live and a.id = @booking and a.currency = @code`, owedArgs(o))
+}
+
+// OwedPayments reads up to limit of the card payments of an owed refund with a refundable amount, newest first. It also returns for which
+// of them a refund has failed. The transaction has locked the payments.
+func OwedPayments(ctx context.Context, tx pg.Tx, o domain.OwedRefund, limit int) ([]domain.Intent, map[domain.IntentID]bool, error) {
+	args := owedArgs(o)
+	args["limit"] = limit
+	const those = ofOwed + ` and p.received > greatest(p.refunded, p.refunded_elsewhere + p.refund_reserved)`
 	failed, err := pg.Many(ctx, tx, pgx.RowTo[domain.IntentID], `
 		select p.id from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and `+those+` and exists (
-			select from refund_allocations a join refunds r on r.tenant_id = a.tenant_id and r.livemode = a.livemode and r.id = a.refund_id
-			where a.tenant_id = @tenant and a.livemode = @live and r.tenant_id = @tenant and r.livemode = @live and a.intent_id = p.id
-				and a.status in ('refused', 'failed', 'canceled') and r.created_at >= @since)`, args)
+			select from refund_allocations a where a.tenant_id = @tenant and a.livemode = @live and a.intent_id = p.id
+				and a.status in ('refused', 'failed', 'canceled'))`, args)
 	if err != nil {
 		return nil, nil, fmt.Errorf("payments whose refund has failed: %w", err)
 	}
@@ -287,9 +259,9 @@ func OwedPayments(ctx context.Context, tx pg.Tx, payments []domain.GatewayID, si
 	for _, id := range failed {
 		marked[id] = true
 	}
+	args["failed"] = failed
 	list, err := pg.Many(ctx, tx, scanIntent, oneIntent+those+`
-		order by p.id = any(@failed), p.created_at desc, p.id desc limit @limit`,
-		pg.Args{"payments": args["payments"], "failed": failed, "limit": limit})
+		order by p.id = any(@failed), p.created_at desc, p.id desc limit @limit`, args)
 	return list, marked, err
 }
 

@@ -233,3 +233,51 @@ func (f *Credentials) Ended(ctx context.Context, holders []domain.FeedHolder) (o
 	}
 	return out, f.fail
 }
+
+// Payments replaces the payments service. Each tenant and mode has its own accounts; an account without money is all 0.
+type Payments struct {
+	mu       sync.Mutex
+	accounts map[account]domain.AccountState
+	fail     error
+	calls    int
+}
+
+type account struct {
+	tenant   ids.Tenant
+	mode     caller.Mode
+	booking  domain.BookingID
+	currency string
+}
+
+// Set sets the account of a booking of the caller.
+func (f *Payments) Set(c caller.Caller, booking domain.BookingID, currency string, s domain.AccountState) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.accounts == nil {
+		f.accounts = map[account]domain.AccountState{}
+	}
+	f.accounts[account{c.Tenant, c.Mode, booking, currency}] = s
+}
+
+// Fail makes each call return err until Fail(nil).
+func (f *Payments) Fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail = err
+}
+
+// Calls returns the number of calls so far.
+func (f *Payments) Calls() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls
+}
+
+// Account implements app.Accounts.
+func (f *Payments) Account(ctx context.Context, booking domain.BookingID, currency string) (domain.AccountState, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	c := caller.FromContext(ctx)
+	return f.accounts[account{c.Tenant, c.Mode, booking, currency}], f.fail
+}
