@@ -33,7 +33,10 @@ func (a *Payments) ApplyInvoice(ctx context.Context, event ids.Event, in domain.
 			return err
 		}
 		return a.apply(ctx, tx, in.Booking, "invoice "+in.ID, func(b domain.Booking) (domain.Balance, error) {
-			return outside(ctx, tx, b, func(r *domain.Balance, _ domain.Outside) (err error) {
+			if b.Account > 0 {
+				in.Payments = nil // the account has them
+			}
+			return outside(ctx, tx, b, func(r *domain.Balance) (err error) {
 				r.Invoices, err = store.PutInvoice(ctx, tx, in, b.Total.Currency)
 				return err
 			})
@@ -46,20 +49,24 @@ func (a *Payments) ApplyInvoice(ctx context.Context, event ids.Event, in domain.
 func (a *Payments) ApplyManualRefund(ctx context.Context, event ids.Event, in domain.ManualRefund) error {
 	return a.once(ctx, event, func(ctx context.Context, tx pg.Tx) error {
 		return a.apply(ctx, tx, in.Booking, "credit note "+in.ID, func(b domain.Booking) (domain.Balance, error) {
-			return outside(ctx, tx, b, func(*domain.Balance, domain.Outside) error { return store.PutManualRefund(ctx, tx, in) })
+			return outside(ctx, tx, b, func(*domain.Balance) error { return store.PutManualRefund(ctx, tx, in) })
 		})
 	})
 }
 
-// outside returns the balance after put, which may change the payments and refunds that the account has not reported. The argument of put
-// is their sum before.
-func outside(ctx context.Context, tx pg.Tx, b domain.Booking, put func(r *domain.Balance, was domain.Outside) error) (domain.Balance, error) {
+// outside returns the balance after put, which may change the payments and refunds of a booking without an account. An account contains
+// all payments and refunds.
+func outside(ctx context.Context, tx pg.Tx, b domain.Booking, put func(r *domain.Balance) error) (domain.Balance, error) {
 	r := b.Balance()
+	if r.Account > 0 {
+		err := put(&r)
+		return r, err
+	}
 	was, err := store.Outside(ctx, tx, b.ID, b.Total.Currency)
 	if err != nil {
 		return r, err
 	}
-	if err := put(&r, was); err != nil {
+	if err := put(&r); err != nil {
 		return r, err
 	}
 	is, err := store.Outside(ctx, tx, b.ID, b.Total.Currency)
@@ -70,12 +77,11 @@ func outside(ctx context.Context, tx pg.Tx, b domain.Booking, put func(r *domain
 func (a *Payments) ApplyAccount(ctx context.Context, event ids.Event, in domain.Account) error {
 	return a.once(ctx, event, func(ctx context.Context, tx pg.Tx) error {
 		return a.apply(ctx, tx, in.Booking, "account", func(b domain.Booking) (domain.Balance, error) {
-			return outside(ctx, tx, b, func(r *domain.Balance, was domain.Outside) error {
-				if in.Currency == b.Total.Currency {
-					*r = r.With(in, was)
-				}
-				return store.PutPayments(ctx, tx, in)
-			})
+			r := b.Balance()
+			if in.Currency == b.Total.Currency {
+				r = r.With(in)
+			}
+			return r, store.PutPayments(ctx, tx, in)
 		})
 	})
 }

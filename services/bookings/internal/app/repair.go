@@ -130,7 +130,7 @@ func forgetInvoice(ctx context.Context, tx pg.Tx, id string) error {
 	}
 	for _, booking := range list {
 		err := repaired.apply(ctx, tx, booking, id, func(b domain.Booking) (domain.Balance, error) {
-			return outside(ctx, tx, b, func(r *domain.Balance, _ domain.Outside) (err error) {
+			return outside(ctx, tx, b, func(r *domain.Balance) (err error) {
 				r.Invoices, err = store.ForgetInvoice(ctx, tx, id, b.ID, b.Total.Currency)
 				return err
 			})

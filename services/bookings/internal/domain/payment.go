@@ -26,10 +26,9 @@ type AccountState struct {
 	Version  int64
 	Received int64 // including refunded payments
 	Returned int64 // including refunds that have begun
-	// Outside is what was received, less what was returned, without a record in the account: the previous version of customers does not
+	// Outside is what was received, less what was returned, of a booking without an account: the previous version of customers did not
 	// record payments there.
-	Outside int64    `json:"-"`
-	Objects []string `json:"-"` // the ids of its payments and returns outside the payment gateway
+	Outside int64 `json:"-"`
 }
 
 // Account is an event about the account of a booking, with the payments that have changed.
@@ -74,7 +73,7 @@ type Balance struct {
 	Invoices       InvoiceSums
 }
 
-// Outside contains the payments and refunds of a booking that are known from invoices and credit notes only, in its currency.
+// Outside contains the payments and refunds of a booking without an account, in its currency. Its invoices and credit notes report them.
 type Outside struct{ Paid, Refunded int64 }
 
 // Moved returns the balance after a change of the payments and refunds outside the account.
@@ -88,10 +87,10 @@ func (b Booking) Balance() Balance {
 	return Balance{Paid: b.Paid.Minor, Refunded: b.Refunded.Minor, Disputed: b.Disputed, Account: b.Account, Invoices: b.Invoices}
 }
 
-// With returns the balance with the sums of an account and the payments outside it. An older event changes nothing.
-func (r Balance) With(a Account, outside Outside) Balance {
+// With returns the balance with the sums of an account. An older event changes nothing.
+func (r Balance) With(a Account) Balance {
 	if a.Version > r.Account {
-		r.Paid, r.Refunded, r.Disputed, r.Account = a.Received+outside.Paid, a.Returned+outside.Refunded, a.Disputed, a.Version
+		r.Paid, r.Refunded, r.Disputed, r.Account = a.Received, a.Returned, a.Disputed, a.Version
 	}
 	return r
 }

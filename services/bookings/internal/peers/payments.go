@@ -17,15 +17,9 @@ type Payments struct{ Client *peer.Client }
 // Account returns the state of the account of a booking in a currency.
 func (p *Payments) Account(ctx context.Context, id domain.BookingID, currency string) (domain.AccountState, error) {
 	var got internalapi.Account
-	path := "/internal/v1/accounts/" + id.String() + "?" + url.Values{"currency": {currency}, "since": {"0"}}.Encode()
+	path := "/internal/v1/accounts/" + id.String() + "?" + url.Values{"currency": {currency}}.Encode()
 	if err := p.Client.Do(ctx, http.MethodGet, path, nil, &got); err != nil {
 		return domain.AccountState{}, err
 	}
-	out := domain.AccountState{Version: got.Version, Received: got.Received, Returned: got.Returned + got.Held}
-	for _, e := range got.Entries {
-		if e.Kind != "card" {
-			out.Objects = append(out.Objects, e.ID)
-		}
-	}
-	return out, nil
+	return domain.AccountState{Version: got.Version, Received: got.Received, Returned: got.Returned + got.Held}, nil
 }

@@ -93,24 +93,12 @@ func PutManualRefund(ctx context.Context, tx pg.Tx, r domain.ManualRefund) error
 	return nil
 }
 
-// Outside adds up the payments and refunds of a booking in a currency that its account has not reported, without card payments.
+// Outside adds up the payments and refunds of a booking in a currency that no account has reported, without card payments.
 func Outside(ctx context.Context, q pg.Q, booking domain.BookingID, currency string) (domain.Outside, error) {
-	return outside(ctx, q, booking, currency, nil)
-}
-
-// OutsideAccount returns what was received for a booking, less what was returned, that its account does not contain. objects are the ids
-// that it contains.
-func OutsideAccount(ctx context.Context, q pg.Q, b domain.Booking, objects []string) (int64, error) {
-	sum, err := outside(ctx, q, b.ID, b.Total.Currency, objects)
-	return sum.Paid - sum.Refunded, err
-}
-
-func outside(ctx context.Context, q pg.Q, booking domain.BookingID, currency string, except []string) (domain.Outside, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Outside], pgx.ErrNoRows, `
 		select coalesce(sum(p.amount), 0)::bigint as paid, coalesce(sum(p.refunded), 0)::bigint as refunded from booking_payments p
 		where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking and p.currency = @currency and p.reversed_at is null
-			and `+outsidePayments+` and not p.payment_id = any(coalesce(@except::text[], '{}'))`,
-		pg.Args{"booking": booking, "currency": currency, "except": except})
+			and `+outsidePayments, pg.Args{"booking": booking, "currency": currency})
 }
 
 // PutPayments writes the payments in an event about an account, for lists. It never replaces a state by an older one. The booking must be

@@ -43,9 +43,6 @@ func Booking(b domain.Booking, mode api.Mode) api.Booking {
 		Exclusive:         b.Exclusive,
 		Notes:             api.OrNull(b.Notes),
 		TotalAmount:       amount(b.Total),
-		TaxBehavior:       api.Null[api.TaxBehavior](),
-		TaxBreakdown:      []api.TaxBreakdownRow{},
-		TaxAmount:         amount(money.Amount{Currency: b.Total.Currency}),
 		GrossAmount:       amount(b.Gross),
 		DepositAmount:     amount(b.Deposit),
 		AmountPaid:        amount(b.Paid),
@@ -63,12 +60,17 @@ func Booking(b domain.Booking, mode api.Mode) api.Booking {
 		CancelledAt:       timeOrNull(b.CancelledAt),
 		CompletedAt:       timeOrNull(b.CompletedAt),
 	}
-	if t := b.Taxes; t != nil {
-		out.TaxBehavior = nullable.NewNullableWithValue(api.TaxBehavior(t.Behavior))
-		out.TaxBreakdown = breakdown(t.Rows, b.Total.Currency)
-		out.TaxAmount.Amount = money.SumRows(t.Rows)
-	}
+	out.TaxBehavior, out.TaxBreakdown, out.TaxAmount = taxesOf(b)
 	return out
+}
+
+// taxesOf returns the taxes of a booking. One without a price has none.
+func taxesOf(b domain.Booking) (nullable.Nullable[api.TaxBehavior], []api.TaxBreakdownRow, api.Money) {
+	if b.Taxes == nil {
+		return api.Null[api.TaxBehavior](), []api.TaxBreakdownRow{}, amount(money.Amount{Currency: b.Total.Currency})
+	}
+	tax := money.Amount{Minor: money.SumRows(b.Taxes.Rows), Currency: b.Total.Currency}
+	return nullable.NewNullableWithValue(api.TaxBehavior(b.Taxes.Behavior)), breakdown(b.Taxes.Rows, b.Total.Currency), amount(tax)
 }
 
 func breakdown(rows []money.TaxRow, currency string) []api.TaxBreakdownRow {

@@ -81,8 +81,22 @@ const invoiced = `package 1000 = 201 1000 | draft 1000 = 201 draft 1000 due 1000
 
 // moneyScenarios contains the orders of events that lead to a wrong amount if a decision depends on a copy of an amount.
 var moneyScenarios = []moneyScenario{
+	{"refund, then a note with a refund", "", invoiced + `card 1000 = 201 1000 | refund 400 = 201 400 | note 400 gateway = 201 400 refund 0`},
+	{"cash, then a card", "", invoiced + `cash 1000 = 200 paid 1000 due 0 | intent = 422 booking_already_paid booking_id
+			| intent 1000 = 422 booking_already_paid booking_id`},
 	{"reprice, then the balance", "", `package 11900 = 201 11900 | balance = 201 draft 11900 due 11900 | price 5000 = 200 | reprice = 200 5000
 			| open = 200 open 5000 due 5000 | intent = 201 5000`},
+	{"manual refund, then a refund by card", "", invoiced + `card 1000 = 201 1000 | note rest manual = 201 1000 refund 1000 | refund 1000 = 409 nothing_to_refund`},
+	{"cash, then a refund in cash", "", invoiced + `cash 1000 = 200 paid 1000 due 0 | refund 400 cash = 201 400
+			| refund 601 cash = 422 invalid_request amount_minor | refund 600 bank_transfer = 201 600
+			| refund 1 cash = 409 nothing_to_refund`},
+	{"refund in cash, then by card", "", invoiced + `card 600 = 201 600 | cash 400 = 200 paid 1000 due 0 | refund 700 cash = 201 700
+			| refund 600 = 422 invalid_request amount_minor | refund 300 = 201 300`},
+	{"refund in cash, then a note", "", invoiced + `cash 1000 = 200 paid 1000 due 0 | refund 400 cash = 201 400 | note 400 manual = 201 400 refund 0`},
+	{"refund in cash, then reverse", "", invoiced + `cash 1000 = 200 paid 1000 due 0 | refund 400 cash = 201 400 | reverse = 422 invalid_request payment_id`},
+	{"manual refund, then reverse", "", invoiced + `cash 1000 = 200 paid 1000 due 0 | note 400 manual = 201 400 refund 400 | reverse = 422 invalid_request payment_id`},
+	{"note, then cancel", "half", invoiced + `card 1000 = 201 1000 | note 400 gateway = 201 400 refund 400 | cancel = 200 1000 refund 300`},
+	{"card and cash, then cancel", "half", invoiced + `card 500 = 201 500 | cash 500 = 200 paid 1000 due 0 | cancel = 200 1000 refund 500`},
 	{"note without a refund, then a refund", "", invoiced + `card 1000 = 201 1000 | note 400 = 201 400 refund 0 | refund 1000 = 201 1000`},
 	{"full note, then reverse", "", invoiced + `cash 1000 = 200 paid 1000 due 0 | note rest = 201 1000 refund 0 | reverse = 200 credited 1000 due 0`},
 	{"refund, then cancel", "half", invoiced + `card 1000 = 201 1000 | refund 400 = 201 400 | cancel = 200 1000 refund 300`},
@@ -97,7 +111,7 @@ var moneyScenarios = []moneyScenario{
 			| balance = 201 draft 500 due 500 | open = 200 open 500 due 500 | intent = 201 500`},
 	{"invoice without a booking", "", `own 1000 = 201 draft 1000 due 1000 | open = 200 open 1000 due 1000
 			| cash 600 = 200 partially_paid 1000 due 400 | note 700 manual = 201 700 refund 300
-			| reverse = 200 open 1000 due 600 | note rest manual = 201 300 refund 0`},
+			| reverse = 422 invalid_request payment_id | note rest manual = 201 300 refund 300`},
 	{"card, then a lower price", "", `package 1000 = 201 1000 | card 1000 = 201 1000 | price 500 = 200 | reprice = 200 500
 			| intent = 422 booking_already_paid booking_id | refund 500 = 201 500`},
 	{"card, then a higher price", "", `package 1000 = 201 1000 | card 1000 = 201 1000 | price 1500 = 200 | reprice = 200 1500 | intent = 201 500`},

@@ -165,6 +165,7 @@ func (o OwedRefund) Refund(intents []Intent, left int64, now time.Time) (Refund,
 	var have int64
 	used := make([]Intent, 0, MaxAllocations)
 	for _, p := range intents {
+		p.Disputed = false // the gateway decides, and its refusal is shown to a person
 		if p.Refundable() > 0 && len(used) < MaxAllocations {
 			have, used = have+p.Refundable(), append(used, p)
 		}

@@ -128,6 +128,11 @@ func TestSelectPaymentsAndRefund(t *testing.T) {
 	if r, err := o.Refund(many, 15, now); err != nil || r.Amount.Minor != 15 || len(r.Allocations) != 2 {
 		t.Errorf("over two: %d in %d, %v", r.Amount.Minor, len(r.Allocations), err)
 	}
+	disputed := paid(10, "USD")
+	disputed.Disputed = true
+	if r, err := o.Refund([]domain.Intent{disputed}, 10, now); err != nil || r.Amount.Minor != 10 {
+		t.Errorf("of a disputed payment: %d, %v", r.Amount.Minor, err)
+	}
 	if _, err := o.Refund(many[:1], 15, now); !errors.Is(err, domain.ErrNothingToRefund) {
 		t.Errorf("over none: %v", err)
 	}
