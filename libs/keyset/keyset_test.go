@@ -58,7 +58,7 @@ func TestNewSetIsComplete(t *testing.T) {
 	if problems := set.Check(); len(problems) > 0 {
 		t.Errorf("%v", texts(problems))
 	}
-	if len(set) != len(keyset.Names()) || len(set) != 14 || len(keyset.Pairs()) != 26 {
+	if len(set) != len(keyset.Names()) || len(set) != 14 || len(keyset.Pairs()) != 27 {
 		t.Errorf("%d Secrets, %d names, %d pairs", len(set), len(keyset.Names()), len(keyset.Pairs()))
 	}
 	if u := set["bookings"]["WORKER_DATABASE_URL"]; !strings.HasPrefix(u, "postgres://holdfast_bookings_worker:") || !strings.HasSuffix(u, "@postgres.test:5432/holdfast_bookings?sslmode=verify-full") {
