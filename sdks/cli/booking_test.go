@@ -75,7 +75,7 @@ func TestErrors(t *testing.T) {
 	c.fails(2, []string{"bookings", "list", "--limt", "5"}, "unknown flag --limt: did you mean --limit?")
 	c.fails(2, []string{"bookings", "list", "--unit-idd", "5"}, "did you mean --unit-id?")
 	c.fails(2, []string{"bookings", "list", "--profil", "5"}, "did you mean --profile?")
-	c.fails(2, []string{"bookings", "list", "--columns", "id,numbr"}, `--columns: there is no column "numbr": did you mean number?`, "The columns are amount_due, ", ", unit, starts, ends.")
+	c.fails(2, []string{"bookings", "list", "--columns", "id,numbr"}, `--columns: there is no column "numbr": did you mean number?`, "The columns are amount_credited, amount_due, ", ", unit, starts, ends.")
 	c.fails(2, []string{"bookings", "list", "--columns", "customer.nam"}, `there is no column "customer.nam"`)
 	c.fails(2, []string{"bookings", "list", "--columns", "id", "-o", "json"}, "--columns chooses the columns of a table")
 	c.fails(2, []string{"bookings", "get", ""}, "ID is empty")

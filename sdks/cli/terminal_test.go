@@ -24,7 +24,7 @@ func newTerminal(t *testing.T, c tool, width int) *terminal {
 		t.Fatal("tmux is missing: run `apt-get install tmux` as root")
 	}
 	term := &terminal{t, append(c.env, "TMUX_TMPDIR="+t.TempDir(), "LANG=C.UTF-8", "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"))}
-	term.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(width), "-y", "40", "env PS1='ready$ ' HISTFILE= bash --norc --noprofile")
+	term.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(width), "-y", "100", "env PS1='ready$ ' HISTFILE= bash --norc --noprofile")
 	processes := strings.Fields(term.tmux("display-message", "-p", "#{pid} #{pane_pid}"))
 	t.Cleanup(func() { // before the folders of the test are deleted
 		term.tmux("kill-server")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -64,21 +65,24 @@ func await(ctx context.Context, read func() (string, error)) (string, error) {
 	}
 }
 
-// readSecret returns what the user types without showing it.
+// readSecret returns what the user types without showing it. The terminal hides it before the prompt appears, because a user may paste
+// immediately.
 func (a *App) readSecret(ctx context.Context, f *os.File, prompt string) (string, error) {
-	fd := int(f.Fd())
-	state, err := term.GetState(fd)
+	state, err := term.MakeRaw(int(f.Fd()))
 	if err != nil {
 		return "", err
 	}
-	_, _ = fmt.Fprint(a.Err, prompt)
-	text, err := await(ctx, func() (string, error) {
-		text, err := term.ReadPassword(fd)
-		return string(text), err
-	})
-	_, _ = fmt.Fprintln(a.Err)
+	terminal := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{f, a.Err}, "")
+	text, err := await(ctx, func() (string, error) { return terminal.ReadPassword(prompt) })
+	if errors.Is(err, io.EOF) { // of Ctrl-C, which is no signal in this mode
+		err = context.Canceled
+	}
+	err = errors.Join(err, term.Restore(int(f.Fd()), state))
 	if err != nil {
-		err = errors.Join(err, term.Restore(fd, state)) // after Ctrl-C, nothing else would show what the user types
+		_, _ = fmt.Fprintln(a.Err)
 	}
 	return text, err
 }
