@@ -234,7 +234,7 @@ var ErrorCodes = []ErrorCode{
 	{
 		"nothing_to_refund", 409,
 		"Nothing is left to refund: nothing was paid, or everything has been refunded or is being refunded.",
-		"Get the payment intents. You can refund amount_received minus amount_refunded.", false,
+		"Get the booking and its payment intents. You can refund amount_paid minus amount_refunded of the booking, and to a card amount_received minus amount_refunded of its payment intent.", false,
 	},
 	{
 		"slot_unavailable", 409,

@@ -142,7 +142,8 @@ const (
 	ErrIdempotencyInProgress ErrorCode = "idempotency_in_progress"
 
 	// ErrNothingToRefund (409): Nothing is left to refund: nothing was paid, or everything has been refunded or is being
-	// refunded. Get the payment intents. You can refund amount_received minus amount_refunded.
+	// refunded. Get the booking and its payment intents. You can refund amount_paid minus amount_refunded of the booking,
+	// and to a card amount_received minus amount_refunded of its payment intent.
 	ErrNothingToRefund ErrorCode = "nothing_to_refund"
 
 	// ErrSlotUnavailable (409): Another booking holds the unit at that time, including buffers, or the slot of a unit in

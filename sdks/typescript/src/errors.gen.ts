@@ -247,7 +247,8 @@ export class IdempotencyInProgress extends ConflictError {}
  * 409 `nothing_to_refund`: Nothing is left to refund: nothing was paid, or everything has been refunded or is being
  * refunded.
  *
- * Get the payment intents. You can refund amount_received minus amount_refunded.
+ * Get the booking and its payment intents. You can refund amount_paid minus amount_refunded of the booking, and to a card
+ * amount_received minus amount_refunded of its payment intent.
  */
 export class NothingToRefund extends ConflictError {}
 

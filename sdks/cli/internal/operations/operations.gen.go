@@ -60,7 +60,7 @@ var Remedies = map[string]string{
 	"webhook_endpoint_not_found": "Check the ID. The endpoint may have been deleted.",
 	"gateway_not_configured":     "Connect the operator's account. The payments field of GET /tenant shows whether one is connected.",
 	"idempotency_in_progress":    "Wait for the time in Retry-After and send the same request with the same key. You then get the response of the first request.",
-	"nothing_to_refund":          "Get the payment intents. You can refund amount_received minus amount_refunded.",
+	"nothing_to_refund":          "Get the booking and its payment intents. You can refund amount_paid minus amount_refunded of the booking, and to a card amount_received minus amount_refunded of its payment intent.",
 	"slot_unavailable":           "Call GET /availability to find a free slot, then book it. For a unit in seats mode, error.seats_available says how many seats are left.",
 	"version_mismatch":           "Get the resource again, check whether your change still applies, and send the new version.",
 	"request_too_large":          "Send less data per request.",

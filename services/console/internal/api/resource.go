@@ -22,8 +22,12 @@ func (f *form) newForm(r *domain.Resource) (pages.FormView, []forms.Field) {
 	if q := f.pageQuery(); len(q) > 0 {
 		address += "?" + q.Encode()
 	}
+	given := f.r.URL.Query()
 	fields := slices.DeleteFunc(f.fields(r.Create, r.New), func(field forms.Field) bool {
-		return r.Name != "refunds" && slices.Contains(linked, field.Name) && !f.r.URL.Query().Has(field.Name)
+		if r.Name == "refunds" { // a payment is refunded through the gateway
+			return field.Name == "method" && given.Has("payment_intent_id")
+		}
+		return slices.Contains(linked, field.Name) && !given.Has(field.Name)
 	})
 	return pages.FormView{Title: f.T("new_" + r.Name), Action: address, Back: f.workspace.Path(r.Name), Button: f.T("save")}, fields
 }

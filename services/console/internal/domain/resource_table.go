@@ -23,7 +23,7 @@ var resourceTable = []Resource{
 		Filters: []string{"status", "payment_status", "event_date_from", "event_date_to", "unit_id", "service_id", "number"},
 		Sections: []Section{
 			{"booking", []string{"status", customerOf, "event_local_date", "event_start_time", LastDay, "event_end_time", "service_id", "unit_id", "package_id", "event_type", "guest_count", "exclusive", "hold_expires_at", "notes"}},
-			{"money", []string{"payment_status", "tax_behavior", "total_amount", "tax_amount", "tax_breakdown", "gross_amount", "deposit_amount", "amount_paid", "amount_refunded", "amount_due", "disputed"}},
+			{"money", []string{"payment_status", "tax_behavior", "total_amount", "tax_amount", "tax_breakdown", "gross_amount", "deposit_amount", "amount_paid", "amount_refunded", "amount_credited", "amount_due", "disputed"}},
 			{"chain", []string{"lead_id", "quote_id", "invoice_ids"}},
 			{"cancellation", []string{"cancellation"}},
 			{"metadata", []string{"metadata"}},
@@ -167,9 +167,9 @@ var resourceTable = []Resource{
 	{
 		Name: "refunds", Prefix: "rf", Group: Business,
 		List: "listRefunds", Get: "getRefund", Create: "createRefund", Fresh: true,
-		Title: []string{"id"}, Columns: []string{"id", "status", "amount", "reason", "booking_id", "payment_intent_id", "created_at"}, Filters: []string{"status", "booking_id"},
-		Sections: []Section{{"refund", []string{"status", "amount", "reason", "booking_id", "payment_intent_id"}}, {"allocations", []string{"allocations"}}, {"metadata", []string{"metadata"}}, times},
-		New:      []string{"booking_id", "payment_intent_id", "amount_minor", "reason"},
+		Title: []string{"id"}, Columns: []string{"id", "status", "amount", "method", "reason", "booking_id", "payment_intent_id", "created_at"}, Filters: []string{"status", "booking_id"},
+		Sections: []Section{{"refund", []string{"status", "amount", "method", "reference", "reason", "booking_id", "payment_intent_id", "credit_note_id"}}, {"allocations", []string{"allocations"}}, {"metadata", []string{"metadata"}}, times},
+		New:      []string{"booking_id", "payment_intent_id", "method", "amount_minor", "reason", "reference"},
 		Except:   []string{"metadata", "currency"},
 	},
 	{

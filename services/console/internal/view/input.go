@@ -58,8 +58,8 @@ func (f Format) input(field forms.Field, name string, form url.Values, choices C
 			in.Max = strconv.FormatInt(field.Max, 10)
 		}
 	case domain.ChoiceInput:
-		if in.Value == "" && len(field.Enum) > 0 && !field.Required {
-			in.Value = unset[field.Name]
+		if in.Value == "" && !field.Required {
+			in.Value = unsetOf(field)
 		}
 		in.Options = f.options(field, in.Value, choices)
 	case domain.ChoicesInput:
@@ -91,7 +91,14 @@ func (f Format) input(field forms.Field, name string, form url.Values, choices C
 
 // unset are the values that fields without a value have.
 var unset = map[string]string{
-	"booking_mode": "exclusive", "capture_method": "automatic", "deposit_type": "none", "kind": "full", "pricing": "per_booking", "recurrence": "none", "refund": "none",
+	"booking_mode": "exclusive", "capture_method": "automatic", "deposit_type": "none", "kind": "full", "method": "gateway", "pricing": "per_booking", "recurrence": "none", "refund": "none",
+}
+
+func unsetOf(field forms.Field) string {
+	if value := unset[field.Name]; slices.Contains(field.Enum, value) {
+		return value
+	}
+	return ""
 }
 
 // options returns the choices of a field: resources, or the values of an enumeration. The first choice of an optional field is to
@@ -103,7 +110,7 @@ func (f Format) options(field forms.Field, value string, choices Choices) []Opti
 		list = f.enumOptions(field.Name, field.Enum)
 	}
 	switch {
-	case field.Required && list != nil, enum && unset[field.Name] != "", enum && value != "" && !field.Nullable:
+	case field.Required && list != nil, enum && unsetOf(field) != "", enum && value != "" && !field.Nullable:
 		return list
 	}
 	empty := f.T("none")
