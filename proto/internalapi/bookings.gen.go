@@ -25,12 +25,6 @@ type BookingCalendar struct {
 	Closures []CalendarClosure `json:"closures,omitempty"`
 }
 
-// BookingCounted The counted amounts of a booking.
-type BookingCounted struct {
-	// CardReceived Sum of the card payments in the booking's currency, in its smallest unit, including refunded ones. Earlier versions of the service leave it out.
-	CardReceived *int64 `json:"card_received,omitempty"`
-}
-
 // BookingDay Statistics of a day.
 type BookingDay struct {
 	// Date YYYY-MM-DD

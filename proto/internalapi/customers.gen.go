@@ -36,12 +36,6 @@ type BookingDues struct {
 	// Placed Sum of what was paid on them, including what was refunded.
 	Placed int64 `json:"placed"`
 
-	// Credited Sum of their credit notes.
-	Credited int64 `json:"credited"`
-
-	// DepositDue What is due on the deposit invoices. Null if there is none.
-	DepositDue *int64 `json:"deposit_due"`
-
 	// Invoice The named invoice. Null if none is named or the invoice does not exist.
 	Invoice *DuesInvoice `json:"invoice"`
 }
@@ -61,26 +55,8 @@ type DuesInvoice struct {
 	Currency string `json:"currency"`
 }
 
-// DuesQuery The body of POST /internal/v1/bookings/{id}/dues.
-type DuesQuery struct {
-	// Currency ISO 4217 code of the account.
-	Currency string `json:"currency"`
-
-	// Version The version of the account that the result must at least contain. 0: any version.
-	Version int64 `json:"version"`
-
-	// InvoiceID inv_…, the invoice that the payment names. Null or not present: none.
-	InvoiceID *string `json:"invoice_id,omitempty"`
-}
-
 // QuoteExpiryAnswer The result of expiring quotes.
 type QuoteExpiryAnswer struct {
 	// More Whether more quotes are due.
 	More bool `json:"more"`
-}
-
-// InvoiceCounted The counted amounts of an invoice's booking.
-type InvoiceCounted struct {
-	// CardReceived Sum of the card payments for the booking, in the smallest unit of the invoice's currency, including refunded ones and those on no invoice. 0 without a booking. Earlier versions of the service leave it out.
-	CardReceived *int64 `json:"card_received,omitempty"`
 }

@@ -115,14 +115,11 @@ func (a *API) lookupBooking(c *gin.Context) error {
 	if err != nil {
 		return domain.ErrBookingNotFound
 	}
-	b, card, err := store.BookingWithCard(ctx, a.DB.Read(ctx), id)
+	b, err := store.Booking(ctx, a.DB.Read(ctx), id)
 	if err != nil {
 		return err
 	}
-	return httpx.Resource(c, b.Version, struct {
-		api.Booking
-		internalapi.BookingCounted
-	}{view.Booking(b.At(a.now(ctx)), httpx.Mode(ctx)), internalapi.BookingCounted{CardReceived: &card}})
+	return httpx.Resource(c, b.Version, view.Booking(b.At(a.now(ctx)), httpx.Mode(ctx)))
 }
 
 // settleBooking returns the data that determines which card payments of a booking are refunded automatically.

@@ -75,8 +75,7 @@ func TestBookingOfAQuote(t *testing.T) {
 		if public := w.do(ctx, "GET", "/bookings/"+b.ID, "").is(200); string(public.Body) != string(a.Body) {
 			t.Errorf("not the public body: %s", a.Body)
 		}
-		counted := strings.TrimSuffix(string(a.Body), "}") + `,"card_received":0}` // adds what payments compares
-		if again := w.from(ctx, "customers", "GET", "/bookings/"+b.ID, "").is(200); string(again.Body) != counted || again.Header.Get("ETag") != `"1"` {
+		if again := w.from(ctx, "customers", "GET", "/bookings/"+b.ID, "").is(200); string(again.Body) != string(a.Body) || again.Header.Get("ETag") != `"1"` {
 			t.Errorf("looked up: %s", again.Body)
 		}
 		e := w.Events()

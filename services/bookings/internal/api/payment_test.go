@@ -247,23 +247,3 @@ func TestCancelCountsPaymentsOutsideTheAccount(t *testing.T) {
 		}
 	}
 }
-
-// TestLookupReportsCardPayments checks that the lookup of a booking reports to payments how much was paid by card in its currency,
-// including refunded amounts.
-func TestLookupReportsCardPayments(t *testing.T) {
-	t.Parallel()
-	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-	b := w.book(ctx, `"event_date":"2090-05-01"`)
-	w.Exec(`insert into booking_payments (tenant_id, livemode, payment_id, booking_id, invoice_id, amount, refunded, currency, source)
-		select tenant_id, livemode, v.id, b.id, '', v.amount, v.refunded, v.currency, v.source from bookings b,
-			(values ('pi_1', 300, 300, 'USD', 'gateway'), ('pi_2', 40, 0, 'USD', 'gateway'), ('pi_3', 5, 0, 'EUR', 'gateway'), ('pay_4', 6, 0, 'USD', 'manual'))
-				v (id, amount, refunded, currency, source)`)
-	got := apitest.Decode[struct {
-		ID           string `json:"id"`
-		CardReceived *int64 `json:"card_received"`
-		Due          amount `json:"amount_due"`
-	}](w.from(ctx, "payments", "GET", "/bookings/"+b.ID, "").is(200).Response)
-	if got.ID != b.ID || got.CardReceived == nil || *got.CardReceived != 340 || got.Due.Currency != "USD" {
-		t.Errorf("%+v", got)
-	}
-}

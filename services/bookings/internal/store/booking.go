@@ -64,14 +64,6 @@ func Booking(ctx context.Context, q pg.Q, id domain.BookingID) (domain.Booking, 
 	return pg.One(ctx, q, scanBooking, domain.ErrBookingNotFound, oneBooking, pg.Args{"id": id})
 }
 
-// BookingWithCard returns a booking with the amount received by card in its currency, both as of the same instant.
-func BookingWithCard(ctx context.Context, q pg.Q, id domain.BookingID) (b domain.Booking, received int64, err error) {
-	b, err = pg.One(ctx, q, pg.With(scanBooking, &received), domain.ErrBookingNotFound, `select `+bookingColumns+`, (select coalesce(sum(p.amount), 0)::bigint from booking_payments p
-			where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = b.id and p.source = 'gateway' and p.currency = b.currency)
-		from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id`, pg.Args{"id": id})
-	return b, received, err
-}
-
 // BookingForUpdate locks the row until the transaction ends.
 func BookingForUpdate(ctx context.Context, tx pg.Tx, id domain.BookingID) (domain.Booking, error) {
 	return pg.One(ctx, tx, scanBooking, domain.ErrBookingNotFound,

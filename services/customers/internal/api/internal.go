@@ -25,7 +25,6 @@ func (a *API) mountInternal(e *gin.Engine) error {
 	return a.Server.MountInternal(e, proto.InternalCustomers, map[string]httpx.Route{
 		"lookupCustomer":  {Handle: a.lookupCustomer},
 		"lookupCustomers": {Handle: a.lookupCustomers},
-		"lookupInvoice":   {Handle: a.lookupInvoice},
 		"lookupDues":      {Handle: a.lookupDues},
 		"expireDueQuotes": {Handle: a.expireDueQuotes},
 	})
@@ -44,47 +43,20 @@ func (a *API) lookupCustomer(c *gin.Context) error {
 	return httpx.Resource(c, customer.Version, view.Customer(customer, httpx.Mode(ctx)))
 }
 
-func (a *API) lookupInvoice(c *gin.Context) error {
-	ctx := c.Request.Context()
-	id, err := ids.Parse[ids.InvoicePrefix](c.Param("id"))
-	if err != nil {
-		return domain.ErrInvoiceNotFound
-	}
-	v, card, err := store.InvoiceWithCard(ctx, a.DB.Read(ctx), id)
-	if err != nil {
-		return err
-	}
-	at, err := a.Invoices.Place(ctx)
-	if err != nil {
-		return err
-	}
-	return httpx.Resource(c, v.Version, struct {
-		api.Invoice
-		internalapi.InvoiceCounted
-	}{view.Invoice(v.At(at), httpx.Mode(ctx)), internalapi.InvoiceCounted{CardReceived: &card}})
-}
-
 func (a *API) lookupDues(c *gin.Context) error {
 	ctx := c.Request.Context()
 	booking, err := ids.Parse[ids.BookingPrefix](c.Param("id"))
 	if err != nil {
 		return domain.ErrBookingNotFound
 	}
-	in, err := httpx.Body[internalapi.DuesQuery](c)
+	q := httpx.Query(c)
+	named, _ := ids.Parse[ids.InvoicePrefix](q.String("invoice_id")) // a malformed id is unknown
+	of := domain.AccountRef{Booking: booking, Currency: q.String("currency")}
+	dues, err := a.Accounts.Dues(ctx, of, int64(q.Int("version", 0)), named)
 	if err != nil {
 		return err
 	}
-	var named domain.InvoiceID
-	if in.InvoiceID != nil {
-		named, _ = ids.Parse[ids.InvoicePrefix](*in.InvoiceID) // a malformed id is unknown
-	}
-	dues, err := a.Accounts.Dues(ctx, domain.AccountRef{Booking: booking, Currency: in.Currency}, in.Version, named)
-	if err != nil {
-		return err
-	}
-	out := internalapi.BookingDues{
-		Version: dues.Version, Invoiced: dues.Invoiced, Due: dues.Due, Placed: dues.Placed, Credited: dues.Credited, DepositDue: dues.DepositDue,
-	}
+	out := internalapi.BookingDues{Version: dues.Version, Invoiced: dues.Invoiced, Due: dues.Due, Placed: dues.Placed}
 	if n := dues.Named; n != nil {
 		out.Invoice = &internalapi.DuesInvoice{Status: string(n.Status), Due: n.Due, Currency: n.Currency}
 		if !n.Booking.IsZero() {

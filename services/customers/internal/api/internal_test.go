@@ -9,11 +9,8 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
-	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
-
-	"holdfast.dev/services/customers/internal/domain"
 )
 
 func TestLookups(t *testing.T) {
@@ -70,28 +67,4 @@ func TestOnlyBookingsLooksUp(t *testing.T) {
 		w.from(ctx, w.engine, "gateway", r.method, r.path, r.body).is(401, "invalid_credential")
 		w.from(ctx, w.engine, "bookings", r.method, r.path, r.body, "X-Caller: ").is(401, "invalid_credential")
 	}
-}
-
-// TestLookupReportsCardPayments checks that payments receives, with an invoice, the amount that was charged by card for its booking
-// in its currency, whether or not an invoice contains it.
-func TestLookupReportsCardPayments(t *testing.T) {
-	t.Parallel()
-	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-	booking := w.bookings.AddBooking(domain.CustomerID{}, money.Amount{Minor: 1000, Currency: "USD"})
-	v, alone := w.open(ctx, 500, `"booking_id":`+str(booking.ID.String())), w.open(ctx, 500)
-	w.Exec(`insert into charges (tenant_id, livemode, id, booking_id, amount, unapplied, refunded, currency)
-		select tenant_id, livemode, c.id, booking_id, c.amount, c.unapplied, c.refunded, c.currency from invoices,
-			(values ('pi_1', 300, 300, 300, 'USD'), ('pi_2', 40, 0, 0, null), ('pi_3', 5, 5, 0, 'EUR')) c (id, amount, unapplied, refunded, currency)
-		where booking_id is not null`)
-	for id, want := range map[string]int64{v.ID: 340, alone.ID: 0} {
-		got := decode[struct {
-			ID           string `json:"id"`
-			CardReceived *int64 `json:"card_received"`
-		}](w.from(ctx, w.engine, "payments", "GET", "/internal/v1/invoices/"+id, "").is(200))
-		if got.ID != id || got.CardReceived == nil || *got.CardReceived != want {
-			t.Errorf("%+v, want %d", got, want)
-		}
-	}
-	w.from(ctx, w.engine, "bookings", "GET", "/internal/v1/invoices/"+v.ID, "").is(401, "invalid_credential")
-	w.from(pgtest.Ctx(t, caller.Test), w.engine, "payments", "GET", "/internal/v1/invoices/"+v.ID, "").is(404, "invoice_not_found")
 }

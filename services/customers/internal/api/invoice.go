@@ -55,15 +55,15 @@ func (a *API) deleteInvoice(c *gin.Context) error {
 }
 
 func (a *API) openInvoice(c *gin.Context) error {
-	return rest.Action(c, a.invoices(), a.Invoices.PrepareOpen, a.Invoices.Open)
+	return rest.Action(c, a.invoices(), a.Accounts.PrepareOpen, a.Accounts.Open)
 }
 
 func (a *API) voidInvoice(c *gin.Context) error {
-	return rest.Act(c, a.invoices(), a.Invoices.Void)
+	return rest.Action(c, a.invoices(), a.Accounts.Prepare, a.Accounts.Void)
 }
 
 func (a *API) markInvoiceUncollectible(c *gin.Context) error {
-	return rest.Act(c, a.invoices(), a.Invoices.MarkUncollectible)
+	return rest.Action(c, a.invoices(), a.Accounts.Prepare, a.Accounts.MarkUncollectible)
 }
 
 func (a *API) recordInvoicePayment(c *gin.Context) error {

@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/operation"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -59,6 +60,58 @@ func (a *Accounts) Refresh(ctx context.Context, of domain.AccountRef) error {
 			return err
 		}
 	}
+}
+
+// Fresh is an account whose view was brought up to date since the request began.
+type Fresh struct{ of domain.AccountRef }
+
+// current holds the money of an invoice, and reads its account as of a version that is not older than the request.
+func (a *Accounts) current(ctx context.Context, tx pg.Tx, id domain.InvoiceID, f *Fresh) (store.InvoiceAccount, error) {
+	store.HoldMoneyOfInvoice(tx, id)
+	account, err := store.AccountOfInvoice(ctx, tx, id)
+	if err == nil && f.of != account.AccountRef {
+		err = &operation.Again{Why: "account " + account.ID() + " may have moved", Fetch: func(ctx context.Context) error {
+			f.of = account.AccountRef
+			return a.Refresh(ctx, account.AccountRef)
+		}}
+	}
+	return account, err
+}
+
+// PrepareOpen is Invoices.PrepareOpen.
+func (a *Accounts) PrepareOpen(ctx context.Context) (*Opening, error) {
+	return a.Invoices.PrepareOpen(ctx)
+}
+
+// Open is Invoices.Open with everything that was paid for the booking until now.
+func (a *Accounts) Open(ctx context.Context, tx pg.Tx, id domain.InvoiceID, info *Opening, match patch.Precondition) (domain.Invoice, error) {
+	if _, err := a.current(ctx, tx, id, &info.Fresh); err != nil {
+		return domain.Invoice{}, err
+	}
+	return a.Invoices.Open(ctx, tx, id, info, match)
+}
+
+// Prepare returns the account of an invoice before it is read.
+func (a *Accounts) Prepare(context.Context) (*Fresh, error) { return &Fresh{}, nil }
+
+// Void is Invoices.Void of an invoice that is not paid until now.
+func (a *Accounts) Void(ctx context.Context, tx pg.Tx, id domain.InvoiceID, f *Fresh, match patch.Precondition) (domain.Invoice, error) {
+	account, err := a.current(ctx, tx, id, f)
+	if err != nil {
+		return domain.Invoice{}, err
+	}
+	if account.Calling {
+		return domain.Invoice{}, operation.ErrUnderWay
+	}
+	return a.Invoices.Void(ctx, tx, id, match)
+}
+
+// MarkUncollectible is Invoices.MarkUncollectible of an invoice that is not paid until now.
+func (a *Accounts) MarkUncollectible(ctx context.Context, tx pg.Tx, id domain.InvoiceID, f *Fresh, match patch.Precondition) (domain.Invoice, error) {
+	if _, err := a.current(ctx, tx, id, f); err != nil {
+		return domain.Invoice{}, err
+	}
+	return a.Invoices.MarkUncollectible(ctx, tx, id, match)
 }
 
 // Dues returns what is due on the invoices of an account, as of a version of it or a later one.

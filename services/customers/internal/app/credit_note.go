@@ -42,7 +42,7 @@ type creditNote struct {
 	match   patch.Precondition
 	info    domain.Invoicing
 	note    domain.CreditNote
-	fresh   bool               // the view of the account is up to date
+	fresh   Fresh
 	version int64              // of the view on which the refund rests
 	refund  *domain.NoteRefund // nil: unknown, or no refund through the gateway is requested
 	account *domain.Account    // nil: unknown, or no manual refund is requested
@@ -63,16 +63,9 @@ func (o *creditNote) Name() string { return o.note.ID.String() }
 // Begin writes the credit note, or takes over the request to payments of the credit note that the same request began before.
 func (o *creditNote) Begin(ctx context.Context, tx pg.Tx, begun string) (done bool, err error) {
 	if begun == "" {
-		store.HoldMoneyOfInvoice(tx, o.invoice)
-		account, err := store.AccountOfInvoice(ctx, tx, o.invoice)
+		account, err := o.Accounts.current(ctx, tx, o.invoice, &o.fresh)
 		if err != nil {
 			return false, err
-		}
-		if !o.fresh {
-			return false, &operation.Again{Why: "the account may have moved", Fetch: func(ctx context.Context) error {
-				o.fresh = true
-				return o.Accounts.Refresh(ctx, account.AccountRef)
-			}}
 		}
 		if account.Calling {
 			return false, operation.ErrUnderWay

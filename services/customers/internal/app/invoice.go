@@ -189,11 +189,12 @@ func (w *InvoiceWrite) defaults(ctx context.Context, tx pg.Tx, b *domain.Booking
 // Opening is the data requested from other services for the opening of an invoice.
 type Opening struct {
 	domain.Invoicing
+	Fresh
 
 	unknown  error // why identity did not return the tenant's details
 	bookings BookingService
 	found    lookup
-	of       domain.BookingID // the booking that found is about
+	about    domain.BookingID // the booking of found
 }
 
 // PrepareOpen requests the tenant's details from identity. Only opening a draft needs them.
@@ -206,11 +207,11 @@ func (a *Invoices) PrepareOpen(ctx context.Context) (*Opening, error) {
 // opening with a balance that is being created or opened. An event that arrived since the request describes a newer state.
 func (o *Opening) booking(ctx context.Context, tx pg.Tx, id domain.BookingID) (*domain.Booking, error) {
 	again := &operation.Again{Why: "the current state of booking " + id.String() + " is not known", Fetch: func(ctx context.Context) error {
-		o.of, o.found = id, lookUp(ctx, o.bookings, id)
+		o.about, o.found = id, lookUp(ctx, o.bookings, id)
 		return nil
 	}}
 	switch {
-	case o.of != id:
+	case o.about != id:
 		return nil, again
 	case o.found.err != nil || o.found.booking == nil:
 		return nil, o.found.err
@@ -309,14 +310,6 @@ func (a *Invoices) Delete(ctx context.Context, tx pg.Tx, id domain.InvoiceID, ma
 
 // Void voids an invoice without payments.
 func (a *Invoices) Void(ctx context.Context, tx pg.Tx, id domain.InvoiceID, match patch.Precondition) (domain.Invoice, error) {
-	store.HoldMoneyOfInvoice(tx, id)
-	account, err := store.AccountOfInvoice(ctx, tx, id)
-	if err != nil {
-		return domain.Invoice{}, err
-	}
-	if account.Calling {
-		return domain.Invoice{}, operation.ErrUnderWay
-	}
 	return a.act(ctx, tx, id, match, domain.Invoice.Voided)
 }
 

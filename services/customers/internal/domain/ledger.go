@@ -156,13 +156,11 @@ type Receipt struct {
 
 // Dues are the sums of the opened, not voided invoices of an account.
 type Dues struct {
-	Version    int64 // of the account
-	Invoiced   int64
-	Due        int64
-	Placed     int64 // what was paid on them
-	Credited   int64
-	DepositDue *int64 // of the deposit invoices; nil: there is none
-	Named      *NamedInvoice
+	Version  int64 // of the account
+	Invoiced int64
+	Due      int64
+	Placed   int64 // what was paid on them
+	Named    *NamedInvoice
 }
 
 // NamedInvoice is the invoice that a payment names.

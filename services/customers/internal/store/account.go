@@ -239,17 +239,16 @@ func Dues(ctx context.Context, q pg.Q, of domain.AccountRef, named domain.Invoic
 		var status, currency *string
 		var rest *int64
 		var n domain.NamedInvoice
-		err = row.Scan(&d.Version, &d.Invoiced, &d.Due, &d.Placed, &d.Credited, &d.DepositDue, &status, &rest, &n.Booking, &currency)
+		err = row.Scan(&d.Version, &d.Invoiced, &d.Due, &d.Placed, &status, &rest, &n.Booking, &currency)
 		if err == nil && status != nil {
 			n.Status, n.Due, n.Currency = domain.InvoiceStatus(*status), *rest, *currency
 			d.Named = &n
 		}
 		return d, err
 	}, pgx.ErrNoRows, `
-		select coalesce((`+accountVersion+`), 0), s.invoiced, s.due, s.placed, s.credited, s.deposit, n.status, n.due, n.booking_id, n.currency
-		from (select coalesce(sum(v.total), 0)::bigint as invoiced, coalesce(sum(v.due), 0)::bigint as due, coalesce(sum(v.paid), 0)::bigint as placed,
-				coalesce(sum(v.credited), 0)::bigint as credited, (sum(v.due) filter (where v.kind = 'deposit'))::bigint as deposit
-			from (select v.total, v.paid, v.credited, v.kind, `+due+` from invoices v
+		select coalesce((`+accountVersion+`), 0), s.invoiced, s.due, s.placed, n.status, n.due, n.booking_id, n.currency
+		from (select coalesce(sum(v.total), 0)::bigint as invoiced, coalesce(sum(v.due), 0)::bigint as due, coalesce(sum(v.paid), 0)::bigint as placed
+			from (select v.total, v.paid, `+due+` from invoices v
 				where v.tenant_id = @tenant and v.livemode = @live and `+ofAccount(of)+` and v.currency = @currency
 					and v.status not in ('draft', 'void')) v) s
 		left join (select v.status, v.booking_id, v.currency, `+due+` from invoices v

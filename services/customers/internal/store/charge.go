@@ -151,11 +151,3 @@ func MoneyInvoices(ctx context.Context, q pg.Q, of domain.AccountRef, named doma
 		order by v.id is distinct from @named::uuid, v.created_at, v.id
 		limit @limit`, accountArgs(of, pg.Args{"named": named, "limit": maxPayable}))
 }
-
-// InvoiceWithCard is Invoice together with the sum of the card payments of its booking in its currency, both as of the same instant.
-func InvoiceWithCard(ctx context.Context, q pg.Q, id domain.InvoiceID) (v domain.Invoice, received int64, err error) {
-	v, err = pg.One(ctx, q, pg.With(scanInvoice, &received), domain.ErrInvoiceNotFound, `select `+invoiceColumns+`, (select coalesce(sum(c.amount), 0)::bigint from charges c
-			where c.tenant_id = @tenant and c.livemode = @live and c.booking_id = v.booking_id and c.method = 'card' and coalesce(c.currency, v.currency) = v.currency)
-		from invoices v where v.tenant_id = @tenant and v.livemode = @live and v.id = @id`, pg.Args{"id": id})
-	return v, received, err
-}

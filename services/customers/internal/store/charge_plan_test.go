@@ -88,10 +88,6 @@ func TestMoneyOfABookingUsesItsIndexes(t *testing.T) {
 			d, err := store.Dues(ctx, q, of, invoice)
 			return int(d.Version), err
 		}, 7, []string{"invoices_booking", "invoices_pkey", "money_accounts_pkey"}},
-		"invoice with what was taken": {func(ctx context.Context, q pg.Q) (int, error) {
-			_, received, err := store.InvoiceWithCard(ctx, q, invoice)
-			return int(received), err
-		}, 60, []string{"invoices_pkey", "charges_booking"}},
 	} {
 		for _, mode := range pgtest.PlanModes {
 			got := 0

@@ -82,33 +82,77 @@ const invoiced = `package 1000 = 201 1000 | draft 1000 = 201 draft 1000 due 1000
 // moneyScenarios contains the orders of events that lead to a wrong amount if a decision depends on a copy of an amount.
 var moneyScenarios = []moneyScenario{
 	{"refund, then a note with a refund", "", invoiced + `card 1000 = 201 1000 | refund 400 = 201 400 | note 400 gateway = 201 400 refund 0`},
+	{"refund, then cancel", "half", `package 1000 = 201 1000 | card 1000 = 201 1000 | refund 400 = 201 400 | cancel = 200 1000 refund 300`},
 	{"cash, then a card", "", invoiced + `cash 1000 = 200 paid 1000 due 0 | intent = 422 booking_already_paid booking_id
 			| intent 1000 = 422 booking_already_paid booking_id`},
+	{"cash, then cancel", "half", invoiced + `cash 1000 = 200 paid 1000 due 0 | cancel = 200 1000 refund 500`},
 	{"reprice, then the balance", "", `package 11900 = 201 11900 | balance = 201 draft 11900 due 11900 | price 5000 = 200 | reprice = 200 5000
 			| open = 200 open 5000 due 5000 | intent = 201 5000`},
+	{"note, then a card", "", invoiced + `note 400 = 201 400 refund 0 | pay 600 = 201 600 | intent = 422 booking_already_paid booking_id`},
 	{"manual refund, then a refund by card", "", invoiced + `card 1000 = 201 1000 | note rest manual = 201 1000 refund 1000 | refund 1000 = 409 nothing_to_refund`},
 	{"cash, then a refund in cash", "", invoiced + `cash 1000 = 200 paid 1000 due 0 | refund 400 cash = 201 400
 			| refund 601 cash = 422 invalid_request amount_minor | refund 600 bank_transfer = 201 600
 			| refund 1 cash = 409 nothing_to_refund`},
 	{"refund in cash, then by card", "", invoiced + `card 600 = 201 600 | cash 400 = 200 paid 1000 due 0 | refund 700 cash = 201 700
 			| refund 600 = 422 invalid_request amount_minor | refund 300 = 201 300`},
+	{"refund in cash, then cancel", "half", `package 1000 = 201 1000 | card 1000 = 201 1000 | refund 400 cash = 201 400 | cancel = 200 1000 refund 300`},
 	{"refund in cash, then a note", "", invoiced + `cash 1000 = 200 paid 1000 due 0 | refund 400 cash = 201 400 | note 400 manual = 201 400 refund 0`},
 	{"refund in cash, then reverse", "", invoiced + `cash 1000 = 200 paid 1000 due 0 | refund 400 cash = 201 400 | reverse = 422 invalid_request payment_id`},
+	{"gateway refund, then a card for the new invoice", "", invoiced + `card 1000 = 201 1000 | note rest gateway = 201 1000 refund 1000 | draft 1200 = 201 draft 1200 due 1200
+			| open = 200 open 1200 due 1200 | pay = 201 1200`},
+	{"note without a refund, then a new invoice", "", invoiced + `card 1000 = 201 1000 | note rest none = 201 1000 refund 0 | draft 1200 = 201 draft 1200 due 1200
+			| open = 200 partially_paid 1200 due 200 | pay = 201 200`},
+	{"card, then cash", "", invoiced + `card 1000 = 201 1000 | cash 100 = 422 invalid_status_transition status`},
+	{"refund, then a note of everything", "", invoiced + `card 1000 = 201 1000 | refund 1000 = 201 1000 | note rest gateway = 201 1000 refund 0`},
+	{"note, then a refund", "", invoiced + `card 1000 = 201 1000 | note 400 gateway = 201 400 refund 400 | refund 700 = 422 invalid_request amount_minor
+			| refund 600 = 201 600 | refund 1 = 409 nothing_to_refund`},
+	{"note, then another", "", invoiced + `card 1000 = 201 1000 | note 400 gateway = 201 400 refund 400 | note 700 gateway = 422 invalid_request amount
+			| note rest gateway = 201 600 refund 600`},
+	{"note without a refund, then a refund", "", invoiced + `card 1000 = 201 1000 | note 400 = 201 400 refund 0 | refund 1000 = 201 1000`},
+	{"part by hand, then by card", "", invoiced + `card 1000 = 201 1000 | note 400 manual = 201 400 refund 400 | refund 700 = 422 invalid_request amount_minor
+			| refund 600 = 201 600`},
+	{"cash, reverse, then a card", "", invoiced + `cash 1000 = 200 paid 1000 due 0 | reverse = 200 open 1000 due 1000 | intent = 201 1000`},
 	{"manual refund, then reverse", "", invoiced + `cash 1000 = 200 paid 1000 due 0 | note 400 manual = 201 400 refund 400 | reverse = 422 invalid_request payment_id`},
+	{"full note, then reverse", "", invoiced + `cash 1000 = 200 paid 1000 due 0 | note rest = 201 1000 refund 0 | reverse = 200 credited 1000 due 0`},
+	{"refund, then cancel, with an invoice", "half", invoiced + `card 1000 = 201 1000 | refund 400 = 201 400 | cancel = 200 1000 refund 300`},
+	{"card, then cancel", "half", `package 1000 = 201 1000 | card 1000 = 201 1000 | cancel = 200 1000 refund 500`},
+	{"cancel, then a card", "half", `package 1000 = 201 1000 | cancel = 200 1000 refund 0 | intent = 422 booking_not_payable booking_id`},
+	{"cancel, then a refund", "half", `package 1000 = 201 1000 | card 1000 = 201 1000 | cancel = 200 1000 refund 500 | cancel = 200 1000 refund 500`},
 	{"note, then cancel", "half", invoiced + `card 1000 = 201 1000 | note 400 gateway = 201 400 refund 400 | cancel = 200 1000 refund 300`},
 	{"card and cash, then cancel", "half", invoiced + `card 500 = 201 500 | cash 500 = 200 paid 1000 due 0 | cancel = 200 1000 refund 500`},
-	{"note without a refund, then a refund", "", invoiced + `card 1000 = 201 1000 | note 400 = 201 400 refund 0 | refund 1000 = 201 1000`},
-	{"full note, then reverse", "", invoiced + `cash 1000 = 200 paid 1000 due 0 | note rest = 201 1000 refund 0 | reverse = 200 credited 1000 due 0`},
-	{"refund, then cancel", "half", invoiced + `card 1000 = 201 1000 | refund 400 = 201 400 | cancel = 200 1000 refund 300`},
-	{"card, then cancel", "half", `package 1000 = 201 1000 | card 1000 = 201 1000 | cancel = 200 1000 refund 500`},
-	{"cash, then cancel", "half", invoiced + `cash 1000 = 200 paid 1000 due 0 | cancel = 200 1000 refund 500`},
-	{"cancel, then a card", "half", `package 1000 = 201 1000 | cancel = 200 1000 refund 0 | intent = 422 booking_not_payable booking_id`},
+	{"cash, reverse, then cancel", "half", invoiced + `cash 1000 = 200 paid 1000 due 0 | reverse = 200 open 1000 due 1000 | cancel = 200 1000 refund 0`},
 	{"cancel, then cash", "half", invoiced + `cancel = 200 1000 refund 0 | cash 1000 = 200 paid 1000 due 0`},
+	{"partial payments", "", invoiced + `card 300 = 201 300 | cash 200 = 200 partially_paid 1000 due 500 | intent = 201 500
+			| card 501 = 422 invalid_request amount_minor | card 500 = 201 500
+			| cash 1 = 422 invalid_status_transition status | intent = 422 booking_already_paid booking_id`},
 	{"void, then a card", "", invoiced + `void = 200 void 1000 due 0 | intent = 201 1000`},
 	{"cash, then void", "", invoiced + `cash 100 = 200 partially_paid 1000 due 900 | void = 422 invalid_status_transition status`},
+	{"card, then void", "", invoiced + `card 100 = 201 100 | void = 422 invalid_status_transition status`},
+	{"card, then uncollectible", "", invoiced + `card 1000 = 201 1000 | uncollectible = 422 invalid_status_transition status`},
+	{"uncollectible, then a card", "", invoiced + `uncollectible = 200 uncollectible 1000 due 1000 | pay 400 = 201 400 | cash 600 = 200 paid 1000 due 0
+			| pay = 422 booking_already_paid booking_id`},
+	{"two bookings", "", invoiced + `package 1000 = 201 1000 | draft 1000 = 201 draft 1000 due 1000 | open = 200 open 1000 due 1000
+			| card@0 1000 = 201 1000 | intent@1 = 201 1000 | cash@1 1000 = 200 paid 1000 due 0
+			| intent@1 = 422 booking_already_paid booking_id | refund@1 100 = 409 nothing_to_refund
+			| refund@0 1000 = 201 1000`},
+	{"deposit in cash", "", `quote 1000 200 = 200 1000 | cash 200 = 200 paid 200 due 0 | intent = 201 800 | card 800 = 201 800
+			| intent = 422 booking_already_paid booking_id`},
+	{"deposit, then the balance", "", `quote 1000 200 = 200 1000 | pay 200 = 201 200 | balance = 201 draft 800 due 800 | open = 200 open 800 due 800
+			| intent = 201 800 | cash 800 = 200 paid 800 due 0 | intent = 422 booking_already_paid booking_id`},
+	{"balance before the deposit", "", `quote 1000 200 = 200 1000 | balance = 201 draft 800 due 800 | open = 200 open 800 due 800
+			| card 1000 = 201 1000 | cash@0 1 = 422 invalid_status_transition status
+			| cash@1 1 = 422 invalid_status_transition status`},
 	{"two deposits", "", `package 1000 = 201 1000 | draft 200 = 201 draft 200 due 200 | open = 200 open 200 due 200
 			| draft 300 = 201 draft 300 due 300 | open = 200 open 300 due 300 | card 500 = 201 500
 			| balance = 201 draft 500 due 500 | open = 200 open 500 due 500 | intent = 201 500`},
+	{"two payments of everything", "", `package 1000 = 201 1000 | intent 1000 = 201 1000 | intent 1000 = 201 1000 | confirm@0 = | confirm@1 =
+			| draft 1000 = 201 draft 1000 due 1000 | open = 200 paid 1000 due 0 | refund 2000 = 201 2000
+			| refund 1 = 409 nothing_to_refund`},
+	{"card, then its invoice", "", `package 1000 = 201 1000 | card 1000 = 201 1000 | draft 1000 = 201 draft 1000 due 1000
+			| open = 200 paid 1000 due 0 | note 400 gateway = 201 400 refund 400`},
+	{"part by card, then a note", "", invoiced + `card 300 = 201 300 | note 800 gateway = 201 800 refund 100 | intent = 422 booking_already_paid booking_id`},
+	{"credited deposit, then the balance", "", `quote 1000 200 = 200 1000 | pay 200 = 201 200 | note rest = 201 200 refund 0
+			| balance = 201 draft 1000 due 1000 | open = 200 partially_paid 1000 due 800 | intent = 201 800`},
 	{"invoice without a booking", "", `own 1000 = 201 draft 1000 due 1000 | open = 200 open 1000 due 1000
 			| cash 600 = 200 partially_paid 1000 due 400 | note 700 manual = 201 700 refund 300
 			| reverse = 422 invalid_request payment_id | note rest manual = 201 300 refund 300`},
@@ -118,6 +162,7 @@ var moneyScenarios = []moneyScenario{
 	{"more guests", "", `package 1000 = 201 1000 | guests 3 = 200 1000 | reprice = 200 3000 | intent = 201 3000`},
 	{"disputed payment", "", invoiced + `card 1000 = 201 1000 | dispute = | refund 1000 = 422 payment_disputed payment_intent_id | close won =
 			| refund 1000 = 201 1000`},
+	{"lost dispute, then cancel", "half", `package 1000 = 201 1000 | card 1000 = 201 1000 | dispute = | close lost = | cancel = 200 1000 refund 500`},
 	{"refund of one payment", "", invoiced + `card 600 = 201 600 | card 400 = 201 400 | refund-card@0 601 = 422 invalid_request amount_minor
 			| refund-card@0 600 = 201 600 | refund 500 = 422 invalid_request amount_minor | refund 400 = 201 400`},
 	{"unpriced", "", `unpriced = 201 0 | draft 700 = 201 draft 700 due 700 | open = 200 open 700 due 700

@@ -377,7 +377,7 @@ func (k moneyKind) merchant(t *testing.T) merchant {
 // another object, A an amount, L one to three lines of an invoice, and R a refund of a credit note.
 var randomMoneySteps = []string{
 	"card A", "card A", "card", "pay@I", "pay@I A", "intent A", "confirm@N visa", "confirm@N chargeDeclined", "card A refundFail", "card A pendingRefund",
-	"finish@N succeeded", "finish@N failed", "cash@I A", "cash@I A", "cash@I A", "reverse@I", "refund A", "refund A", "refund", "refund-card@N A",
+	"finish@N succeeded", "finish@N failed", "cash@I A", "cash@I A", "cash@I A", "reverse@I", "refund A", "refund A cash", "refund A bank_transfer", "refund", "refund-card@N A",
 	"note@I A R", "note@I A R", "note@I rest R", "lines@I R L", "draft L", "draft L", "open", "open@I", "open@I", "balance", "balance", "own L",
 	"void@I", "uncollectible@I", "price A", "reprice", "guests N", "cancel", "dispute@N", "close@N won", "close@N lost", "package A", "quote A A",
 }
@@ -407,7 +407,7 @@ func randomSteps(r *rand.Rand, n int) (steps []string) {
 			case "N":
 				fields[i] = fmt.Sprint(1 + r.IntN(4))
 			case "R":
-				fields[i] = []string{"none", "gateway"}[r.IntN(2)]
+				fields[i] = []string{"none", "gateway", "manual"}[r.IntN(3)]
 			case "L":
 				var lines []string
 				for range 1 + r.IntN(3) {

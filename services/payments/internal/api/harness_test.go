@@ -76,8 +76,9 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
 		Env: apitest.New(t, "payments", migrations.FS), gateway: &peerstest.Gateway{}, bookings: &peerstest.Bookings{},
-		invoices: &peerstest.Invoices{}, patience: 5 * time.Second,
+		patience: 5 * time.Second,
 	}
+	w.invoices = &peerstest.Invoices{Bookings: w.bookings}
 	pgtest.Scoped(t, w.DB)
 	w.engine = w.serve(w.DB.App)
 	return w

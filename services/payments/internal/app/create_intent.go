@@ -28,8 +28,10 @@ const (
 type createIntent struct {
 	*Intents
 
+	in        domain.IntentInput
 	requested domain.Intent
 	booking   domain.Booking
+	money     domain.MoneyAccount // of the booking, on which the amount rests
 	connected domain.Account
 	unable    error // why a new intent cannot be created
 
@@ -41,14 +43,14 @@ type createIntent struct {
 
 // Create returns the operation that creates an intent.
 func (a *Intents) Create(ctx context.Context, in domain.IntentInput) operation.Operation[domain.Intent] {
-	o := &createIntent{Intents: a}
-	o.unable = o.prepare(ctx, in)
+	o := &createIntent{Intents: a, in: in}
+	o.unable = o.prepare(ctx)
 	return o
 }
 
-// prepare determines the intent from its booking and its invoice, and reads the connected account.
-func (o *createIntent) prepare(ctx context.Context, in domain.IntentInput) (err error) {
-	if o.requested, o.booking, err = o.requestedIntent(ctx, in); err != nil {
+// prepare determines the intent from its booking, the booking's invoices and its account, and reads the connected account.
+func (o *createIntent) prepare(ctx context.Context) (err error) {
+	if o.requested, err = o.request(ctx); err != nil {
 		return err
 	}
 	o.connected, err = o.Accounts.Connected(ctx, o.DB.Read(ctx))
@@ -59,37 +61,37 @@ func (o *createIntent) prepare(ctx context.Context, in domain.IntentInput) (err 
 	return err
 }
 
-// requestedIntent returns the intent that a request creates. It uses the current state of the booking and the invoice. It also counts
-// payments received in the meantime, because bookings and customers may not have read them yet.
-func (a *Intents) requestedIntent(ctx context.Context, in domain.IntentInput) (domain.Intent, domain.Booking, error) {
-	named, err := in.NamedBooking()
+// request returns the intent that is created. bookings knows the price, customers what is due on the invoices, and payments what was
+// received. customers counts everything up to the version of the account that was read.
+func (o *createIntent) request(ctx context.Context) (p domain.Intent, err error) {
+	named, err := o.in.NamedBooking()
 	if err != nil {
-		return domain.Intent{}, domain.Booking{}, err
+		return p, err
 	}
-	booking, err := a.Bookings.Booking(ctx, named)
+	if o.booking, err = o.Bookings.Booking(ctx, named); err != nil {
+		return p, err
+	}
+	key := domain.BookingMoney(named, o.booking.Total.Currency)
+	if o.money, err = store.MoneyAccount(ctx, o.DB.Read(ctx), key, nil); err != nil {
+		return p, err
+	}
+	dues, err := o.Invoices.Dues(ctx, key, o.money.Version, o.in.NamedInvoice())
 	if err != nil {
-		return domain.Intent{}, domain.Booking{}, err
+		return p, err
 	}
-	var invoice *domain.Invoice
-	if v := in.NamedInvoice(); !v.IsZero() {
-		found, err := a.Invoices.Invoice(ctx, v)
-		if err != nil && !errors.Is(err, domain.ErrInvoiceNotFound) {
-			return domain.Intent{}, domain.Booking{}, err
-		}
-		if err == nil {
-			invoice = &found
-		}
+	if dues.Version != o.money.Version {
+		return p, o.moved()
 	}
-	taken, err := store.TakenOf(ctx, a.DB.Read(ctx), named, in.NamedInvoice(), booking.Total.Currency)
-	if err != nil {
-		return domain.Intent{}, domain.Booking{}, err
-	}
-	booking = booking.After(taken)
-	if invoice != nil {
-		*invoice = invoice.After(taken)
-	}
-	p, err := domain.NewIntent(in, booking, invoice)
-	return p, booking, err
+	o.booking.Due = o.money.Due(o.booking.Total.Minor, dues)
+	return domain.NewIntent(o.in, o.booking, dues.Invoice)
+}
+
+// moved repeats the decision, because money was received or returned since the account was read.
+func (o *createIntent) moved() error {
+	return &operation.Again{Why: "account of booking " + o.booking.ID.String() + " has moved", Fetch: func(ctx context.Context) error {
+		o.unable = o.prepare(ctx)
+		return nil
+	}}
 }
 
 // Name implements operation.Operation.
@@ -119,11 +121,15 @@ func (o *createIntent) Begin(ctx context.Context, tx pg.Tx, begun string) (done 
 	o.p, o.account, o.fresh = o.requested, o.connected, true
 	o.p.ID = ids.New[domain.IntentPrefix]()
 	o.p.Call = o.p.Call.Begin(o.Now())
-	if o.booking.Status, err = store.HoldBooking(ctx, tx, o.booking); err != nil {
+	var version int64
+	if o.booking.Status, version, err = store.HoldBooking(ctx, tx, o.booking, o.money.MoneyKey); err != nil {
 		return false, err
 	}
 	if o.booking.Lost() { // in the meantime: Canceler, which cancels open intents, does not see this one
 		return false, domain.ErrNotPayable
+	}
+	if version != o.money.Version {
+		return false, o.moved()
 	}
 	o.p, err = store.InsertIntent(ctx, tx, o.p)
 	return false, err

@@ -37,6 +37,7 @@ type BookingService interface {
 
 // InvoiceService is the customers service.
 type InvoiceService interface {
-	// Invoice returns the amount due, or domain.ErrInvoiceNotFound if the invoice does not exist.
-	Invoice(ctx context.Context, id domain.InvoiceID) (domain.Invoice, error)
+	// Dues returns what is due on the invoices of a booking, with everything up to a version of its account, and the named invoice if it
+	// is not zero and exists.
+	Dues(ctx context.Context, account domain.MoneyKey, version int64, named domain.InvoiceID) (domain.Dues, error)
 }

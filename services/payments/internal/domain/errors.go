@@ -30,5 +30,3 @@ var (
 	ErrNoAccount = apperr.New(apperr.NotFound, "gateway_account_not_found", "No account is connected in this mode.")
 )
 
-// ErrInvoiceNotFound is a response of customers. A client sees it as a 422 on the field.
-var ErrInvoiceNotFound = apperr.New(apperr.NotFound, "invoice_not_found", "Invoice not found.")

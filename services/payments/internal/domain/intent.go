@@ -123,52 +123,33 @@ const RefusedLifetime = 7 * 24 * time.Hour
 // ShouldGiveUp reports whether to give up a call in progress whose account refuses its keys.
 func (c Call) ShouldGiveUp(real time.Time) bool { return real.Sub(*c.Since) >= giveUpAfter }
 
-// Booking is the data that bookings returns before an intent is created.
+// Booking is the data of a booking before an intent is created.
 type Booking struct {
 	ID         BookingID
 	CustomerID CustomerID // zero: none
 	Status     string
-	Total, Due money.Amount
+	Total, Due money.Amount // Total includes taxes
 	Version    int64
-	Counted    *int64 // card payments that Due takes into account; nil: not known
-	Paid       int64  // all payments that Due takes into account
 }
 
 // Lost reports whether the booking no longer accepts payments, because it is canceled or has expired.
 func (b Booking) Lost() bool { return slices.Contains(notPayable, b.Status) }
 
-// Invoice is the data that customers returns about an invoice to be paid.
+// Dues is what customers returns about the opened, not voided invoices of a booking, in the smallest unit of its currency.
+type Dues struct {
+	Version  int64 // of the booking's account; what it contains has been counted
+	Invoiced int64
+	Due      int64
+	Placed   int64    // what was paid on them
+	Invoice  *Invoice // the named one; nil: none
+}
+
+// Invoice is an invoice to be paid.
 type Invoice struct {
 	ID        InvoiceID
 	BookingID BookingID // zero: none
 	Status    string
 	Due       money.Amount
-	Counted   *int64 // card payments for the booking that Due takes into account; nil: not known
-}
-
-// Taken contains the card payments received for a booking, whether or not they were refunded. Invoice is the part that can be
-// allocated to a certain invoice, because it was paid for that invoice or for none. Account is what the booking's account has received,
-// by card and otherwise.
-type Taken struct{ Booking, Invoice, Account int64 }
-
-// uncounted returns what was received but is not yet included in an amount due. If counted is nil, everything counts as included.
-func (t Taken) uncounted(counted *int64) int64 {
-	if counted == nil {
-		return 0
-	}
-	return max(0, t.Booking-*counted)
-}
-
-// After returns the booking with its amount due reduced by payments that bookings has not read yet.
-func (b Booking) After(t Taken) Booking {
-	b.Due.Minor = max(0, b.Due.Minor-max(t.uncounted(b.Counted), t.Account-b.Paid))
-	return b
-}
-
-// After returns the invoice with its amount due reduced by payments that customers has not read yet. It is an upper limit.
-func (v Invoice) After(t Taken) Invoice {
-	v.Due.Minor = max(0, v.Due.Minor-min(t.uncounted(v.Counted), t.Invoice))
-	return v
 }
 
 // Snapshot is an intent as the gateway reports it.

@@ -89,31 +89,6 @@ func TestFailedCharges(t *testing.T) {
 	}
 }
 
-// TestDueAfterWhatWasTaken checks that a payment that is not counted yet reduces the amount due. Without the counted amount,
-// everything counts as counted.
-func TestDueAfterWhatWasTaken(t *testing.T) {
-	t.Parallel()
-	usd := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: "USD"} }
-	counted := func(n int64) *int64 { return &n }
-	for name, c := range map[string]struct {
-		taken            domain.Taken
-		counted          *int64
-		booking, invoice int64
-	}{
-		"not said":            {domain.Taken{Booking: 30, Invoice: 30}, nil, 100, 100},
-		"a part is counted":   {domain.Taken{Booking: 30, Invoice: 30}, counted(10), 80, 80},
-		"more is counted":     {domain.Taken{Booking: 30, Invoice: 30}, counted(40), 100, 100},
-		"for another invoice": {domain.Taken{Booking: 30, Invoice: 5}, counted(10), 80, 95},
-		"more than is due":    {domain.Taken{Booking: 300, Invoice: 300}, counted(0), 0, 0},
-	} {
-		b := domain.Booking{Due: usd(100), Counted: c.counted}.After(c.taken)
-		v := domain.Invoice{Due: usd(100), Counted: c.counted}.After(c.taken)
-		if b.Due.Minor != c.booking || v.Due.Minor != c.invoice {
-			t.Errorf("%s: booking %d, invoice %d", name, b.Due.Minor, v.Due.Minor)
-		}
-	}
-}
-
 func TestTimesOfACall(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)

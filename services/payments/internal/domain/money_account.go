@@ -6,6 +6,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
 )
 
 // MoneyKey identifies an account of money: a booking, or an invoice without one, and a currency.
@@ -75,6 +76,15 @@ const MaxMoneyEntries = 500
 
 // Left returns the amount that can still be returned.
 func (a MoneyAccount) Left() int64 { return max(0, a.Received-a.Returned-a.Held) }
+
+// Due returns what is still to be paid for the booking of the account, whose price includes taxes. Payments that customers has counted
+// and the account does not contain yet count as received.
+func (a MoneyAccount) Due(price int64, d Dues) money.Amount {
+	due := money.Outstanding{
+		Gross: price, Invoiced: d.Invoiced, Dues: d.Due, Placed: d.Placed, Received: max(a.Received, d.Placed), Returned: a.Returned,
+	}.Due()
+	return money.Amount{Minor: due, Currency: a.Currency}
+}
 
 // AnyVersion is the expected version of a caller that accepts any.
 const AnyVersion int64 = -1

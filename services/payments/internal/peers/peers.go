@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
@@ -21,21 +22,15 @@ import (
 // Bookings calls the bookings service on behalf of the caller in the context. It implements app.BookingService.
 type Bookings struct{ Client *peer.Client }
 
-// Booking returns the amounts to pay for a booking.
+// Booking returns a booking with its price.
 func (p *Bookings) Booking(ctx context.Context, id domain.BookingID) (domain.Booking, error) {
-	var got struct {
-		api.Booking
-		internalapi.BookingCounted
-	}
+	var got api.Booking
 	if err := p.Client.Do(ctx, http.MethodGet, "/internal/v1/bookings/"+id.String(), nil, &got); err != nil {
 		return domain.Booking{}, notFound(err, domain.ErrBookingNotFound)
 	}
 	total := cmp.Or(got.GrossAmount, got.TotalAmount) // the previous version of bookings has no gross amount
 	out := domain.Booking{
-		ID: id, Status: string(got.Status), Version: got.Version, Counted: got.CardReceived,
-		Total: money.Amount{Minor: total.Amount, Currency: total.Currency},
-		Due:   money.Amount{Minor: got.AmountDue.Amount, Currency: got.AmountDue.Currency},
-		Paid:  got.AmountPaid.Amount,
+		ID: id, Status: string(got.Status), Version: got.Version, Total: money.Amount{Minor: total.Amount, Currency: total.Currency},
 	}
 	if text, err := got.CustomerId.Get(); err == nil {
 		if out.CustomerID, err = ids.Parse[ids.CustomerPrefix](text); err != nil {
@@ -68,21 +63,25 @@ func (p *Bookings) Settlement(ctx context.Context, id domain.BookingID) (domain.
 // Customers calls the customers service on behalf of the caller in the context. It implements app.InvoiceService.
 type Customers struct{ Client *peer.Client }
 
-// Invoice returns the amount due on an invoice.
-func (p *Customers) Invoice(ctx context.Context, id domain.InvoiceID) (domain.Invoice, error) {
-	var got struct {
-		api.Invoice
-		internalapi.InvoiceCounted
+// Dues returns what is due on the invoices of a booking.
+func (p *Customers) Dues(ctx context.Context, account domain.MoneyKey, version int64, named domain.InvoiceID) (domain.Dues, error) {
+	path := "/internal/v1/bookings/" + account.Booking.String() + "/dues?currency=" + url.QueryEscape(account.Currency) + "&version=" + strconv.FormatInt(version, 10)
+	if !named.IsZero() {
+		path += "&invoice_id=" + named.String()
 	}
-	if err := p.Client.Do(ctx, http.MethodGet, "/internal/v1/invoices/"+url.PathEscape(id.String()), nil, &got); err != nil {
-		return domain.Invoice{}, notFound(err, domain.ErrInvoiceNotFound)
+	var got internalapi.BookingDues
+	if err := p.Client.Do(ctx, http.MethodGet, path, nil, &got); err != nil {
+		return domain.Dues{}, err
 	}
-	out := domain.Invoice{
-		ID: id, Status: string(got.Status), Counted: got.CardReceived, Due: money.Amount{Minor: got.AmountDue.Amount, Currency: got.AmountDue.Currency},
-	}
-	if text, err := got.BookingId.Get(); err == nil {
-		if out.BookingID, err = ids.Parse[ids.BookingPrefix](text); err != nil {
-			return domain.Invoice{}, fmt.Errorf("booking id %q: %w", text, err)
+	out := domain.Dues{Version: got.Version, Invoiced: got.Invoiced, Due: got.Due, Placed: got.Placed}
+	if v := got.Invoice; v != nil {
+		out.Invoice = &domain.Invoice{ID: named, Status: v.Status, Due: money.Amount{Minor: v.Due, Currency: v.Currency}}
+		if v.BookingID != nil {
+			booking, err := ids.Parse[ids.BookingPrefix](*v.BookingID)
+			if err != nil {
+				return domain.Dues{}, fmt.Errorf("booking id %q: %w", *v.BookingID, err)
+			}
+			out.Invoice.BookingID = booking
 		}
 	}
 	return out, nil

@@ -20,23 +20,30 @@ const unlessKnown = `
 	set customer_id = excluded.customer_id, status = excluded.status, version = excluded.version
 	where b.version < excluded.version`
 
-// HoldBooking writes a state of a booking, unless a state at least as new is stored, and returns the newest state. Until the
-// transaction ends, no other transaction can write a newer state, but others can hold the booking too.
-func HoldBooking(ctx context.Context, tx pg.Tx, b domain.Booking) (status string, err error) {
-	args := pg.Args{"id": b.ID, "customer": b.CustomerID, "status": b.Status, "version": b.Version}
-	const held = `select b.status from bookings b
-		where b.tenant_id = @tenant and b.livemode = @live and b.id = @id and b.version >= @version for share`
-	found, err := pg.Many(ctx, tx, pgx.RowTo[string], held, args)
+// HoldBooking writes a state of a booking, unless a state at least as new is stored, and returns the newest state and the version of the
+// booking's account. Until the transaction ends, no other transaction can write a newer state or change the account, but others can hold
+// them too.
+func HoldBooking(ctx context.Context, tx pg.Tx, b domain.Booking, account domain.MoneyKey) (status string, version int64, err error) {
+	args := moneyArgs(account, nil)
+	args["id"], args["customer"], args["status"], args["version"] = b.ID, b.CustomerID, b.Status, b.Version
+	type held struct {
+		Status  string
+		Version int64
+	}
+	const read = `select b.status, coalesce((select a.version from money_accounts a where ` + thatAccount + ` for share), 0) as version
+		from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id and b.version >= @version for share`
+	found, err := pg.Many(ctx, tx, pgx.RowToStructByName[held], read, args)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	if len(found) > 0 {
-		return found[0], nil
+		return found[0].Status, found[0].Version, nil
 	}
 	if _, err := tx.Exec(ctx, putBooking+`values (@tenant, @live, @id, @customer, @status, @version)`+unlessKnown, args); err != nil {
-		return "", fmt.Errorf("put booking: %w", err)
+		return "", 0, fmt.Errorf("put booking: %w", err)
 	}
-	return pg.One(ctx, tx, pgx.RowTo[string], domain.ErrBookingNotFound, held, args)
+	h, err := pg.One(ctx, tx, pgx.RowToStructByName[held], domain.ErrBookingNotFound, read, args)
+	return h.Status, h.Version, err
 }
 
 // HeldStatus returns the stored state of a booking, or "" if the booking is unknown. Until the transaction ends, no other
@@ -45,17 +52,6 @@ func HoldBooking(ctx context.Context, tx pg.Tx, b domain.Booking) (status string
 func HeldStatus(ctx context.Context, tx pg.Tx, id domain.BookingID) (string, error) {
 	return pg.One(ctx, tx, pgx.RowTo[string], pgx.ErrNoRows, `select coalesce((
 		select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id for share), '')`, pg.Args{"id": id})
-}
-
-// TakenOf returns what was received for a booking in a currency, by card and on its account.
-func TakenOf(ctx context.Context, q pg.Q, booking domain.BookingID, invoice domain.InvoiceID, currency string) (domain.Taken, error) {
-	return pg.One(ctx, q, pgx.RowToStructByName[domain.Taken], pgx.ErrNoRows, `
-		select coalesce(sum(p.received), 0)::bigint as booking,
-			coalesce(sum(p.received) filter (where p.invoice_id is null or p.invoice_id = @invoice::uuid), 0)::bigint as invoice,
-			coalesce((select a.received from money_accounts a
-				where a.tenant_id = @tenant and a.livemode = @live and a.id = @booking and a.currency = @currency), 0) as account
-		from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking and p.gateway_id is not null
-			and p.currency = @currency`, pg.Args{"booking": booking, "invoice": invoice, "currency": currency})
 }
 
 // BookingKey is a booking of any tenant and mode.

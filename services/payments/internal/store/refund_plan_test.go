@@ -133,21 +133,3 @@ func TestListsUseTheirIndexes(t *testing.T) {
 		}
 	}
 }
-
-// TestTakenUsesItsIndex checks that the received amount of a booking is the sum of only the booking's intents, found by an index.
-func TestTakenUsesItsIndex(t *testing.T) {
-	t.Parallel()
-	db, conn, tenant := filled(t, fillRefunds)
-	var booking domain.BookingID
-	if err := conn.QueryRow(t.Context(), `select booking_id from payment_intents where tenant_id = $1 and gateway_id = 'pi_7'`, tenant).Scan(&booking); err != nil {
-		t.Fatal(err)
-	}
-	var taken domain.Taken
-	plan := pgtest.Explain(t, pgtest.CtxOf(t, tenant, caller.Test), db, pgtest.CustomPlan, func(ctx context.Context, tx pg.Tx) (err error) {
-		taken, err = store.TakenOf(ctx, tx, booking, domain.InvoiceID{}, "USD")
-		return err
-	})
-	if taken != (domain.Taken{Booking: 50, Invoice: 50, Account: 50}) || !strings.Contains(plan.String(), "payment_intents_booking") || strings.Contains(plan.String(), "Seq Scan") {
-		t.Errorf("%+v\n%s", taken, plan)
-	}
-}

@@ -22,8 +22,11 @@ type Bookings struct {
 	requests int
 }
 
-// Invoices replaces the customers service.
+// Invoices replaces the customers service. What is not due of a booking by its Add was paid on other invoices.
 type Invoices struct {
+	Bookings *Bookings
+	// Answer changes the dues that the caller receives; nil: unchanged.
+	Answer func(d domain.Dues) domain.Dues
 	// Fail returns the error that the caller sees; nil: none.
 	Fail func() error
 
@@ -51,7 +54,7 @@ func own[T any](ctx context.Context, v T) owned[T] {
 func (f *Bookings) Add(ctx context.Context, status string, total, due int64, currency string) domain.Booking {
 	b := domain.Booking{
 		ID: ids.New[ids.BookingPrefix](), CustomerID: ids.New[ids.CustomerPrefix](), Status: status, Version: 1,
-		Total: money.Amount{Minor: total, Currency: currency}, Due: money.Amount{Minor: due, Currency: currency}, Paid: max(0, total-due),
+		Total: money.Amount{Minor: total, Currency: currency}, Due: money.Amount{Minor: due, Currency: currency},
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,15 +63,6 @@ func (f *Bookings) Add(ctx context.Context, status string, total, due int64, cur
 	}
 	f.rows[b.ID] = own(ctx, b)
 	return b
-}
-
-// Set sets the amount due of a booking, and the amount of card payments that this takes into account.
-func (f *Bookings) Set(id domain.BookingID, due, counted int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	o := f.rows[id]
-	o.value.Due.Minor, o.value.Counted, o.value.Paid = due, &counted, max(0, o.value.Total.Minor-due)
-	f.rows[id] = o
 }
 
 // Booking implements app.BookingService.
@@ -133,27 +127,26 @@ func (f *Invoices) Add(ctx context.Context, booking domain.BookingID, status str
 	return v
 }
 
-// Set sets the amount due on an invoice, and the amount of card payments for its booking that this takes into account.
-func (f *Invoices) Set(id domain.InvoiceID, due, counted int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	o := f.rows[id]
-	o.value.Due.Minor, o.value.Counted = due, &counted
-	f.rows[id] = o
-}
-
-// Invoice implements app.InvoiceService.
-func (f *Invoices) Invoice(ctx context.Context, id domain.InvoiceID) (domain.Invoice, error) {
+// Dues implements app.InvoiceService. It has counted exactly the given version of the account.
+func (f *Invoices) Dues(ctx context.Context, account domain.MoneyKey, version int64, named domain.InvoiceID) (domain.Dues, error) {
 	if f.Fail != nil {
 		if err := f.Fail(); err != nil {
-			return domain.Invoice{}, err
+			return domain.Dues{}, err
 		}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	v, ok := f.rows[id]
-	if !ok || !v.of(ctx) {
-		return domain.Invoice{}, domain.ErrInvoiceNotFound
+	b, err := f.Bookings.Booking(ctx, account.Booking)
+	if err != nil {
+		return domain.Dues{}, err
 	}
-	return v.value, nil
+	paid := max(0, b.Total.Minor-b.Due.Minor)
+	out := domain.Dues{Version: version, Invoiced: paid, Placed: paid}
+	f.mu.Lock()
+	if v, ok := f.rows[named]; ok && v.of(ctx) {
+		out.Invoice = &v.value
+	}
+	f.mu.Unlock()
+	if f.Answer != nil {
+		out = f.Answer(out)
+	}
+	return out, nil
 }
