@@ -226,24 +226,3 @@ func TestCancelReadsTheAccount(t *testing.T) {
 		})
 	}
 }
-
-// TestCancelCountsPaymentsOutsideTheAccount checks that payments that customers has reported count for the refund of a cancellation if the
-// booking has no account. An account contains all payments.
-func TestCancelCountsPaymentsOutsideTheAccount(t *testing.T) {
-	t.Parallel()
-	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-	w.tenants.Set(domain.Policy{RefundRules: []domain.RefundRule{{HoursBefore: 0, Percent: 50}}})
-	for _, recorded := range []bool{false, true} {
-		b := w.book(ctx, `"event_date":"2090-05-01"`)
-		w.Exec(`insert into booking_payments (tenant_id, livemode, payment_id, booking_id, invoice_id, amount, currency)
-			select tenant_id, livemode, 'pay_' || number, id, 'inv_1', 600, 'USD' from bookings where number = $1`, b.Number)
-		state, want := domain.AccountState{}, amount{300, "USD"}
-		if recorded {
-			state, want = domain.AccountState{Version: 3, Received: 1000}, amount{500, "USD"}
-		}
-		w.hold(ctx, b, state)
-		if due := w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "").is(200).booking().Cancellation.RefundAmountDue; due == nil || *due != want {
-			t.Errorf("recorded %v: %v", recorded, due)
-		}
-	}
-}

@@ -33,44 +33,16 @@ func (a *Payments) ApplyInvoice(ctx context.Context, event ids.Event, in domain.
 			return err
 		}
 		return a.apply(ctx, tx, in.Booking, "invoice "+in.ID, func(b domain.Booking) (domain.Balance, error) {
-			if b.Account > 0 {
-				in.Payments = nil // the account has them
-			}
-			return outside(ctx, tx, b, func(r *domain.Balance) (err error) {
-				r.Invoices, err = store.PutInvoice(ctx, tx, in, b.Total.Currency)
-				return err
-			})
+			return withInvoices(b, func() (domain.InvoiceSums, error) { return store.PutInvoice(ctx, tx, in, b.Total.Currency) })
 		})
 	})
 }
 
-// ApplyManualRefund applies an event about a refund outside the gateway once, even if it is delivered repeatedly. The refund never
-// changes.
-func (a *Payments) ApplyManualRefund(ctx context.Context, event ids.Event, in domain.ManualRefund) error {
-	return a.once(ctx, event, func(ctx context.Context, tx pg.Tx) error {
-		return a.apply(ctx, tx, in.Booking, "credit note "+in.ID, func(b domain.Booking) (domain.Balance, error) {
-			return outside(ctx, tx, b, func(*domain.Balance) error { return store.PutManualRefund(ctx, tx, in) })
-		})
-	})
-}
-
-// outside returns the balance after put, which may change the payments and refunds of a booking without an account. An account contains
-// all payments and refunds.
-func outside(ctx context.Context, tx pg.Tx, b domain.Booking, put func(r *domain.Balance) error) (domain.Balance, error) {
-	r := b.Balance()
-	if r.Account > 0 {
-		err := put(&r)
-		return r, err
-	}
-	was, err := store.Outside(ctx, tx, b.ID, b.Total.Currency)
-	if err != nil {
-		return r, err
-	}
-	if err := put(&r); err != nil {
-		return r, err
-	}
-	is, err := store.Outside(ctx, tx, b.ID, b.Total.Currency)
-	return r.Moved(was, is), err
+// withInvoices returns the balance of a booking with other sums of its invoices.
+func withInvoices(b domain.Booking, put func() (domain.InvoiceSums, error)) (r domain.Balance, err error) {
+	r = b.Balance()
+	r.Invoices, err = put()
+	return r, err
 }
 
 // ApplyAccount applies an event about an account once, even if it is delivered repeatedly. It never replaces a state by an older one.

@@ -31,7 +31,7 @@ func Repair() repair.Service {
 		Fixes:    []repair.Fix{{What: "counters of booking numbers raised above numbers that receivers have seen", SQL: store.RaiseNumbers}},
 		Counters: map[string]string{"bookings": "booking_counters"},
 		Forget: map[string]func(ctx context.Context, tx pg.Tx, id string) error{
-			"cu": forgetCustomer, "inv": forgetInvoice, "cn": forgetInvoice, "ma": forgetAccount,
+			"cu": forgetCustomer, "inv": forgetInvoice, "ma": forgetAccount,
 		},
 	}
 }
@@ -117,12 +117,11 @@ func forgetAccount(ctx context.Context, tx pg.Tx, key string) error {
 		if err := store.ForgetAccount(ctx, tx, booking, currency); err != nil || currency != b.Total.Currency {
 			return b.Balance(), err
 		}
-		is, err := store.Outside(ctx, tx, b.ID, currency)
-		return domain.Balance{Invoices: b.Invoices}.Moved(domain.Outside{}, is), err
+		return domain.Balance{Invoices: b.Invoices}, nil
 	})
 }
 
-// forgetInvoice removes a lost invoice or credit note from the amounts of its booking.
+// forgetInvoice removes a lost invoice from the amounts of its booking.
 func forgetInvoice(ctx context.Context, tx pg.Tx, id string) error {
 	list, err := store.BookingsOf(ctx, tx, id)
 	if err != nil {
@@ -130,10 +129,7 @@ func forgetInvoice(ctx context.Context, tx pg.Tx, id string) error {
 	}
 	for _, booking := range list {
 		err := repaired.apply(ctx, tx, booking, id, func(b domain.Booking) (domain.Balance, error) {
-			return outside(ctx, tx, b, func(r *domain.Balance) (err error) {
-				r.Invoices, err = store.ForgetInvoice(ctx, tx, id, b.ID, b.Total.Currency)
-				return err
-			})
+			return withInvoices(b, func() (domain.InvoiceSums, error) { return store.ForgetInvoice(ctx, tx, id, b.ID, b.Total.Currency) })
 		})
 		if err != nil {
 			return err

@@ -83,12 +83,6 @@ func (a *Bookings) change(
 		err = next.Repriceable()
 	case w.account == nil && next.NeedsAccount(w.BookingInput, now):
 		err = a.readAccount(current, w)
-	case w.account != nil && w.account.Version == 0:
-		var outside domain.Outside
-		if outside, err = store.Outside(ctx, tx, current.ID, current.Total.Currency); err == nil {
-			w.account.Outside = outside.Paid - outside.Refunded
-			next, err = next.ApplyStatus(w.BookingInput, w.reason, w.account, now)
-		}
 	default:
 		next, err = next.ApplyStatus(w.BookingInput, w.reason, w.account, now)
 	}

@@ -51,7 +51,7 @@ type Customers struct {
 }
 
 // Handle is a kafkax.Handler. A message that cannot be read is a poison message. Handle ignores types that are not about the state
-// of a customer, an invoice or a credit note.
+// of a customer or an invoice.
 func (h *Customers) Handle(ctx context.Context, m kafkax.Message) error {
 	e, err := outbox.Decode(m.Value)
 	if err != nil {
@@ -79,12 +79,6 @@ func (h *Customers) Handle(ctx context.Context, m kafkax.Message) error {
 			return err
 		}
 		return h.Payments.ApplyInvoice(ctx, id, in)
-	case "credit_note.updated":
-		r, err := manualRefund(e)
-		if err != nil || r.Amount.Minor == 0 {
-			return err
-		}
-		return h.Payments.ApplyManualRefund(ctx, id, r)
 	default:
 		return nil
 	}

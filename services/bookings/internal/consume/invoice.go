@@ -6,7 +6,6 @@ import (
 
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/kafkax"
-	"holdfast.dev/libs/money"
 	"holdfast.dev/proto/api"
 	eventsv1 "holdfast.dev/proto/events/v1"
 
@@ -24,8 +23,6 @@ func invoice(e *eventsv1.Event) (domain.Invoice, error) {
 		Due       api.Money         `json:"amount_due"`
 		Paid      api.Money         `json:"amount_paid"`
 		Credited  api.Money         `json:"amount_credited"`
-
-		Payments []api.InvoicePayment `json:"payments"`
 	}
 	if err := json.Unmarshal(e.GetObject(), &body); err != nil {
 		return domain.Invoice{}, kafkax.Poison(fmt.Errorf("invoice body: %w", err))
@@ -44,19 +41,6 @@ func invoice(e *eventsv1.Event) (domain.Invoice, error) {
 	id, err := ids.Parse[ids.BookingPrefix](*body.BookingID)
 	if err != nil {
 		return domain.Invoice{}, kafkax.Poison(fmt.Errorf("booking id %q: %w", *body.BookingID, err))
-	}
-	for _, p := range body.Payments {
-		if p.Source == api.PaymentSourceGateway {
-			continue // the account of the booking contains it
-		}
-		payment := domain.BookingPayment{ID: p.Id, Amount: money.Amount{Minor: p.Amount.Amount, Currency: p.Amount.Currency}, PaidAt: &p.PaidAt}
-		if at, err := p.ReversedAt.Get(); err == nil {
-			payment.ReversedAt = &at
-		}
-		if p.Id == "" || payment.Amount.Minor < 0 || payment.Amount.Currency == "" {
-			return domain.Invoice{}, kafkax.Poison(fmt.Errorf("payment %q of the invoice %s: %+v", p.Id, in.ID, payment.Amount))
-		}
-		in.Payments = append(in.Payments, payment)
 	}
 	if in.Booking = id; in.Currency == "" || min(in.Total, in.Due, in.Paid, in.Credited) < 0 {
 		return domain.Invoice{}, kafkax.Poison(fmt.Errorf("amounts of the invoice %s: %+v", in.ID, in))

@@ -270,7 +270,7 @@ func (b *Booking) settle(account *AccountState, now time.Time) {
 	if b.Policy == nil {
 		return
 	}
-	retained := money.Amount{Minor: b.Ended.Received - b.Ended.Returned + b.Ended.Outside, Currency: b.Total.Currency}
+	retained := money.Amount{Minor: b.Ended.Received - b.Ended.Returned, Currency: b.Total.Currency}
 	if due, ok := b.Policy.Refund(retained, b.begins().Sub(now)); ok {
 		b.RefundDue = &due
 	}

@@ -18,7 +18,6 @@ type Invoice struct {
 	Due      int64
 	Paid     int64 // including refunded payments
 	Credited int64
-	Payments []BookingPayment // recorded on it, not by card
 }
 
 // AccountState is the state of the account of a booking at payments, in the booking's currency.
@@ -26,9 +25,6 @@ type AccountState struct {
 	Version  int64
 	Received int64 // including refunded payments
 	Returned int64 // including refunds that have begun
-	// Outside is what was received, less what was returned, of a booking without an account: the previous version of customers did not
-	// record payments there.
-	Outside int64 `json:"-"`
 }
 
 // Account is an event about the account of a booking, with the payments that have changed.
@@ -40,14 +36,6 @@ type Account struct {
 	Disputed bool
 	Version  int64
 	Payments []BookingPayment
-}
-
-// ManualRefund is money that was returned outside the gateway, as a credit note records it.
-type ManualRefund struct {
-	ID      string // cn_…
-	Booking BookingID
-	Invoice string // inv_…
-	Amount  money.Amount
 }
 
 // BookingPayment is a payment of a booking in a list.
@@ -71,15 +59,6 @@ type Balance struct {
 	Disputed       bool
 	Account        int64 // the version of the account
 	Invoices       InvoiceSums
-}
-
-// Outside contains the payments and refunds of a booking without an account, in its currency. Its invoices and credit notes report them.
-type Outside struct{ Paid, Refunded int64 }
-
-// Moved returns the balance after a change of the payments and refunds outside the account.
-func (r Balance) Moved(was, is Outside) Balance {
-	r.Paid, r.Refunded = r.Paid+is.Paid-was.Paid, r.Refunded+is.Refunded-was.Refunded
-	return r
 }
 
 // Balance returns the reports that the booking shows.

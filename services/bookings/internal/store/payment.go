@@ -27,9 +27,6 @@ func PutInvoice(ctx context.Context, tx pg.Tx, in domain.Invoice, currency strin
 		"invoice": in.ID, "booking": in.Booking, "version": in.Version, "currency": in.Currency, "opened": in.Opened, "deposit": in.Deposit,
 		"total": in.Total, "due": in.Due, "paid": in.Paid, "credited": in.Credited,
 	})
-	if err == nil && !in.Booking.IsZero() {
-		err = putOutside(ctx, tx, in)
-	}
 	if err != nil {
 		return domain.InvoiceSums{}, fmt.Errorf("put invoice: %w", err)
 	}
@@ -46,60 +43,6 @@ const invoiceSums = `
 		coalesce(sum(i.credited), 0)::bigint as credited, coalesce(bool_and(i.due = 0) filter (where i.deposit), false) as deposit_paid
 	from booking_invoices i
 	where i.tenant_id = @tenant and i.livemode = @live and i.booking_id = @booking::uuid and i.opened and i.currency = @currency`
-
-// outsidePayments is the condition that an account has not reported a payment p that is not by card.
-const outsidePayments = `p.version = 0 and p.source <> 'gateway'`
-
-// putOutside writes the payments of an invoice. If the account has reported one, its report stays. Those that the newest state of the
-// invoice lacks are deleted: after a restore, the customers service has lost them.
-func putOutside(ctx context.Context, tx pg.Tx, in domain.Invoice) error {
-	n := len(in.Payments)
-	ids, currencies, amounts, paid, reversed := make([]string, n), make([]string, n), make([]int64, n), make([]*time.Time, n), make([]*time.Time, n)
-	for i, p := range in.Payments {
-		ids[i], currencies[i], amounts[i], paid[i], reversed[i] = p.ID, p.Amount.Currency, p.Amount.Minor, p.PaidAt, p.ReversedAt
-	}
-	args := pg.Args{
-		"invoice": in.ID, "booking": in.Booking, "version": in.Version, "ids": ids, "amounts": amounts, "currencies": currencies, "paid_at": paid,
-		"reversed": reversed,
-	}
-	b := &pgx.Batch{}
-	b.Queue(`
-		delete from booking_payments p
-		where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking and p.invoice_id = @invoice and `+outsidePayments+`
-			and p.amount > 0 and not p.payment_id = any(@ids::text[])
-			and exists (select from booking_invoices i where i.tenant_id = @tenant and i.livemode = @live and i.invoice_id = @invoice and i.version = @version)`, args)
-	b.Queue(`
-		insert into booking_payments as p (tenant_id, livemode, payment_id, booking_id, invoice_id, amount, currency, paid_at, reversed_at)
-		select distinct on (n.id) @tenant::uuid, @live::boolean, n.id, @booking::uuid, @invoice::text, n.amount, n.currency, n.paid_at, n.reversed_at
-		from unnest(@ids::text[], @amounts::bigint[], @currencies::text[], @paid_at::timestamptz[], @reversed::timestamptz[])
-			as n(id, amount, currency, paid_at, reversed_at)
-		order by n.id, n.reversed_at
-		on conflict (tenant_id, livemode, payment_id) do update set reversed_at = excluded.reversed_at
-		where `+outsidePayments+` and p.reversed_at is null and excluded.reversed_at is not null`, args)
-	return tx.SendBatch(ctx, b).Close()
-}
-
-// PutManualRefund writes a manual refund from an event, as a payment of 0 that is refunded, unless the account has reported it. The
-// booking must be locked.
-func PutManualRefund(ctx context.Context, tx pg.Tx, r domain.ManualRefund) error {
-	_, err := tx.Exec(ctx, `
-		insert into booking_payments (tenant_id, livemode, payment_id, booking_id, invoice_id, amount, currency, refunded)
-		values (@tenant, @live, @id, @booking, @invoice, 0, @currency, @refunded)
-		on conflict do nothing`,
-		pg.Args{"id": r.ID, "booking": r.Booking, "invoice": r.Invoice, "refunded": r.Amount.Minor, "currency": r.Amount.Currency})
-	if err != nil {
-		return fmt.Errorf("put manual refund: %w", err)
-	}
-	return nil
-}
-
-// Outside adds up the payments and refunds of a booking in a currency that no account has reported, without card payments.
-func Outside(ctx context.Context, q pg.Q, booking domain.BookingID, currency string) (domain.Outside, error) {
-	return pg.One(ctx, q, pgx.RowToStructByName[domain.Outside], pgx.ErrNoRows, `
-		select coalesce(sum(p.amount), 0)::bigint as paid, coalesce(sum(p.refunded), 0)::bigint as refunded from booking_payments p
-		where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking and p.currency = @currency and p.reversed_at is null
-			and `+outsidePayments, pg.Args{"booking": booking, "currency": currency})
-}
 
 // PutPayments writes the payments in an event about an account, for lists. It never replaces a state by an older one. The booking must be
 // locked.

@@ -18,7 +18,6 @@ const (
 	Copies = `
 		select 'cu', tenant_id, livemode, id::text, version, '', '' from customers where version > 0
 		union all select 'inv', tenant_id, livemode, invoice_id, version, '', '' from booking_invoices
-		union all select 'cn', tenant_id, livemode, payment_id, 0, '', '' from booking_payments where version = 0 and payment_id like 'cn\_%'
 		union all select 'ma', tenant_id, livemode, 'ma_' || id::text || ':' || currency, account_version, '', '' from bookings where account_version > 0
 		union all select 'qt', tenant_id, livemode, quote_id::text, 0, 'booked', '' from bookings
 			where quote_id is not null and status in ('pending', 'confirmed')`
@@ -70,27 +69,19 @@ func ForgetCustomer(ctx context.Context, tx pg.Tx, id domain.CustomerID) error {
 	return nil
 }
 
-// BookingsOf returns the bookings of an invoice, or with the manual refund of a credit note.
+// BookingsOf returns the booking of an invoice, or nothing.
 func BookingsOf(ctx context.Context, q pg.Q, id string) ([]domain.BookingID, error) {
 	return pg.Many(ctx, q, pgx.RowTo[domain.BookingID], `
-		select i.booking_id from booking_invoices i where i.tenant_id = @tenant and i.livemode = @live and i.invoice_id = @id and i.booking_id is not null
-		union
-		select p.booking_id from booking_payments p where p.tenant_id = @tenant and p.livemode = @live and `+outsidePayments+`
-			and (p.invoice_id = @id or p.payment_id = @id)
-		order by booking_id`, pg.Args{"id": id})
+		select i.booking_id from booking_invoices i
+		where i.tenant_id = @tenant and i.livemode = @live and i.invoice_id = @id and i.booking_id is not null`, pg.Args{"id": id})
 }
 
-// ForgetInvoice deletes the copy of an invoice and its payments, or the manual refund of a credit note, of a booking that is locked. It
-// returns the sums of the booking's other invoices in the currency.
+// ForgetInvoice deletes the copy of an invoice of a booking that is locked. It returns the sums of the booking's other invoices in the
+// currency.
 func ForgetInvoice(ctx context.Context, tx pg.Tx, id string, booking domain.BookingID, currency string) (domain.InvoiceSums, error) {
-	for _, sql := range []string{
-		`delete from booking_invoices i where i.tenant_id = @tenant and i.livemode = @live and i.invoice_id = @id`,
-		`delete from booking_payments p where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking and ` + outsidePayments + `
-			and (p.invoice_id = @id or p.payment_id = @id)`,
-	} {
-		if _, err := tx.Exec(ctx, sql, pg.Args{"id": id, "booking": booking}); err != nil {
-			return domain.InvoiceSums{}, fmt.Errorf("forget invoice: %w", err)
-		}
+	_, err := tx.Exec(ctx, `delete from booking_invoices i where i.tenant_id = @tenant and i.livemode = @live and i.invoice_id = @id`, pg.Args{"id": id})
+	if err != nil {
+		return domain.InvoiceSums{}, fmt.Errorf("forget invoice: %w", err)
 	}
 	return InvoiceSums(ctx, tx, booking, currency)
 }
@@ -98,7 +89,7 @@ func ForgetInvoice(ctx context.Context, tx pg.Tx, id string, booking domain.Book
 // ForgetAccount deletes the payments of the account of a booking, which is locked.
 func ForgetAccount(ctx context.Context, tx pg.Tx, id domain.BookingID, currency string) error {
 	_, err := tx.Exec(ctx, `delete from booking_payments p
-		where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @id and p.currency = @currency and not (`+outsidePayments+`)`, pg.Args{"id": id, "currency": currency})
+		where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @id and p.currency = @currency`, pg.Args{"id": id, "currency": currency})
 	if err != nil {
 		return fmt.Errorf("forget payments: %w", err)
 	}

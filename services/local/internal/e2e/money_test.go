@@ -263,7 +263,9 @@ func (b moneyBooks) ofInvoice(v moneyInvoice) string {
 		if n.Invoice != v.ID {
 			continue
 		}
-		credited, returned = credited+n.Total.Amount, returned+n.Refund.Amount
+		if credited += n.Total.Amount; n.Status != "refund_failed" {
+			returned += n.Refund.Amount
+		}
 		for _, row := range n.Taxes {
 			taxes[row.Name+row.Rate] -= row.Tax.Amount
 		}
