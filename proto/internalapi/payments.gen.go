@@ -50,7 +50,7 @@ type AccountEntry struct {
 	// Amount In the smallest unit.
 	Amount int64 `json:"amount"`
 
-	// Returned Of a card payment: what was refunded to the card.
+	// Returned Of a card payment: what was refunded to the card or taken back by lost disputes.
 	Returned int64 `json:"returned"`
 
 	// Disputed Of a card payment: whether the payer disputes it.

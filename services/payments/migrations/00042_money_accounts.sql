@@ -1,6 +1,12 @@
 -- migrationlint:allow bulk-write: it precedes 1.0.0, so no released version runs during it
 -- migrationlint:allow constraint-scan: it precedes 1.0.0, so no released version runs during it
 -- +goose Up
+-- What lost disputes have taken back of an intent, beyond its refunds.
+alter table payment_intents add column lost bigint not null default 0;
+update payment_intents p set lost = greatest(0, least(d.amount, p.received - p.refunded))
+from (select tenant_id, livemode, intent_id, currency, sum(amount) as amount from disputes where status = 'lost' group by 1, 2, 3, 4) d
+where (p.tenant_id, p.livemode, p.id, p.currency) = (d.tenant_id, d.livemode, d.intent_id, d.currency);
+
 -- What was received and returned for each booking, and for each invoice without one, by card and otherwise, in each currency.
 create table money_accounts (
     tenant_id       uuid        not null default nullif(current_setting('app.tenant_id', true), '')::uuid,
@@ -11,7 +17,7 @@ create table money_accounts (
     received        bigint      not null default 0,   -- in the smallest unit, whether or not it was returned
     returned        bigint      not null default 0,
     held            bigint      not null default 0,   -- of refunds that have begun and are not in returned
-    unbacked        bigint      not null default 0,   -- what others returned through the gateway beyond what was left
+    unbacked        bigint      not null default 0,   -- what others returned, or banks took back, beyond what was left
     disputed        bigint      not null default 0,   -- number of card payments that a payer disputes
     version         bigint      not null default 0,
     emitted         bigint      not null default 0,   -- version of the last event
@@ -50,7 +56,7 @@ create trigger append_only before update or delete or truncate on money_entries
     for each statement execute function ledger_is_append_only();
 
 -- move_money is the only writer of the sums. It locks the account, and adds an entry unless its kind is null. A decision of this platform
--- must be backed by what was received. A fact, such as a refund in the gateway's dashboard, is recorded even if it is not.
+-- must be backed by what was received. A fact, such as a refund in the gateway's dashboard or a lost dispute, is recorded even if it is not.
 -- +goose ENVSUB OFF
 -- +goose StatementBegin
 create function move_money(
@@ -82,13 +88,14 @@ begin
 end $$;
 -- +goose StatementEnd
 
--- move_card_money records how the money of an intent has changed. A refund in progress is held until the gateway's amount contains it.
+-- move_card_money records how the money of an intent has changed. A refund in progress is held until the gateway's amount contains it. What
+-- a lost dispute takes back is returned.
 -- +goose StatementBegin
-create function move_card_money(p payment_intents, was_received bigint, was_refunded bigint, was_held bigint, was_disputed boolean, fact boolean)
+create function move_card_money(p payment_intents, was_received bigint, was_returned bigint, was_held bigint, was_disputed boolean, fact boolean)
 returns void language plpgsql as $$
 declare
     received_more bigint := p.received - was_received;
-    returned_more bigint := p.refunded - was_refunded;
+    returned_more bigint := p.refunded + p.lost - was_returned;
     held_more bigint := greatest(p.refunded, p.refunded_elsewhere + p.refund_reserved) - p.refunded - was_held;
 begin
     if received_more <> 0 then
@@ -115,7 +122,7 @@ begin
     if tg_op = 'INSERT' then
         perform move_card_money(new, 0, 0, 0, false, true);
     else
-        perform move_card_money(new, old.received, old.refunded,
+        perform move_card_money(new, old.received, old.refunded + old.lost,
             greatest(old.refunded, old.refunded_elsewhere + old.refund_reserved) - old.refunded, old.disputed,
             not (new.refund_reserved > old.refund_reserved and new.received = old.received and new.refunded = old.refunded));
     end if;
@@ -125,9 +132,9 @@ end $$;
 create trigger money_inserted after insert on payment_intents for each row
     when (new.received <> 0 or new.refunded <> 0 or new.refund_reserved <> 0 or new.refunded_elsewhere <> 0 or new.disputed)
     execute function account_of_intent();
-create trigger money_moved after update of received, refunded, refund_reserved, refunded_elsewhere, disputed on payment_intents for each row
-    when ((old.received, old.refunded, old.refund_reserved, old.refunded_elsewhere, old.disputed)
-        is distinct from (new.received, new.refunded, new.refund_reserved, new.refunded_elsewhere, new.disputed))
+create trigger money_moved after update of received, refunded, refund_reserved, refunded_elsewhere, lost, disputed on payment_intents for each row
+    when ((old.received, old.refunded, old.refund_reserved, old.refunded_elsewhere, old.lost, old.disputed)
+        is distinct from (new.received, new.refunded, new.refund_reserved, new.refunded_elsewhere, new.lost, new.disputed))
     execute function account_of_intent();
 
 -- The intents so far, in the order of their payments.
@@ -151,3 +158,4 @@ drop trigger money_moved on payment_intents;
 drop trigger money_inserted on payment_intents;
 drop function account_of_intent, move_card_money, move_money;
 drop table money_entries, money_accounts;
+alter table payment_intents drop column lost;

@@ -8,6 +8,14 @@ alter table automatic_refunds
     add column account_version  bigint not null default 0,
     add column account_returned bigint not null default 0; -- what that version had returned, including refunds that had begun
 
+-- The version of the booking's account since which a part of a refund counts as returned, and the last version before it no longer counts,
+-- because it has failed.
+alter table refund_allocations
+    add column held_version     bigint not null default 0,
+    add column released_version bigint;
+-- The version of the booking's account when the movement was recorded, before its own change.
+alter table ledger_entries add column money_version bigint not null default 0;
+
 -- For the refunds that are owed so far, what counted until now still counts. All payments count as received in time.
 update automatic_refunds o
 set account_version = 9223372036854775807, account_returned = greatest(0, a.returned + a.held - c.returned - greatest(0, c.elsewhere - w.elsewhere))
@@ -26,6 +34,8 @@ alter table automatic_refunds drop column since, drop column elsewhere;
 alter table booking_settlements drop column elsewhere;
 
 -- +goose Down
+alter table ledger_entries drop column money_version;
+alter table refund_allocations drop column held_version, drop column released_version;
 alter table booking_settlements add column elsewhere json;
 alter table automatic_refunds
     add column since timestamptz not null default '1970-01-01 00:00:00+00', add column elsewhere bigint not null default 0,

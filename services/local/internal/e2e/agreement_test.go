@@ -59,7 +59,7 @@ func (p *platform) differences(t *testing.T) (found []string) {
 	ofBookings := func(list []string) []string {
 		return slices.DeleteFunc(slices.Clone(list), func(one string) bool { id, _, _ := strings.Cut(one, " "); return exist[id] == "" })
 	}
-	charges := in("payments", `select booking_id || ' ' || gateway_id || ' ' || received || ' ' || refunded from payment_intents where received > 0`)
+	charges := in("payments", `select booking_id || ' ' || gateway_id || ' ' || received || ' ' || refunded + lost from payment_intents where received > 0`)
 	compare("customers: charges", charges, in("customers", `select booking_id || ' ' || id || ' ' || amount || ' ' || refunded from charges`))
 	compare("bookings: charges", ofBookings(charges), in("bookings",
 		`select booking_id || ' ' || payment_id || ' ' || amount || ' ' || refunded from booking_payments where source = 'gateway'`))

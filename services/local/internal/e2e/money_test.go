@@ -89,6 +89,7 @@ type moneyBooks struct {
 	refunds  []moneyRefund
 	intents  []moneyIntent
 	held     map[string]moneyIntent // at the stand-in
+	lost     map[string]int64       // what lost disputes have taken back of them
 }
 
 // everything returns all pages of a list.
@@ -125,13 +126,13 @@ func (m merchant) books(t *testing.T, since time.Time) moneyBooks {
 	all.Go(func() { b.notes = everything[moneyNote](t, m.client, "/credit-notes"+after) })
 	all.Go(func() { b.refunds = everything[moneyRefund](t, m.client, "/refunds"+after) })
 	all.Go(func() { b.intents = everything[moneyIntent](t, m.client, "/payment-intents"+after) })
-	all.Go(func() { b.held = m.held(t) })
+	all.Go(func() { b.held, b.lost = m.held(t) })
 	all.Wait()
 	return b
 }
 
-// held returns the intents at the stand-in, by id.
-func (m merchant) held(t *testing.T) map[string]moneyIntent {
+// held returns the intents at the stand-in, and what lost disputes have taken back of them, by id.
+func (m merchant) held(t *testing.T) (out map[string]moneyIntent, lost map[string]int64) {
 	t.Helper()
 	var h struct {
 		holding
@@ -139,10 +140,11 @@ func (m merchant) held(t *testing.T) map[string]moneyIntent {
 		Disputes []struct {
 			Intent string `json:"payment_intent"`
 			Status string
+			Amount int64
 		}
 	}
 	m.control(t, http.MethodGet, "accounts/"+m.account+"/snapshot", nil, &h)
-	out := map[string]moneyIntent{}
+	out, lost = map[string]moneyIntent{}, map[string]int64{}
 	for _, i := range h.Intents {
 		out[i.ID] = moneyIntent{ID: i.ID, Status: i.Status, Booking: i.Metadata["booking_id"], Received: i.Received}
 	}
@@ -156,8 +158,11 @@ func (m merchant) held(t *testing.T) map[string]moneyIntent {
 		i := out[d.Intent]
 		i.Disputed = i.Disputed || d.Status == "lost" || strings.HasSuffix(d.Status, "needs_response") || strings.HasSuffix(d.Status, "under_review")
 		out[d.Intent] = i
+		if d.Status == "lost" {
+			lost[d.Intent] = min(lost[d.Intent]+d.Amount, i.Received-i.Refunded)
+		}
 	}
-	return out
+	return out, lost
 }
 
 // versions returns the versions of everything in the books, by id.
@@ -286,7 +291,7 @@ func (b moneyBooks) ofInvoice(v moneyInvoice) string {
 
 // ofBooking checks a booking: that it, payments and the stand-in agree, that no more is returned than was received, and what is due.
 func (b moneyBooks) ofBooking(k moneyBooking) string {
-	var received, returned int64
+	var received, returned, lost int64
 	disputed, seen := false, map[string]bool{}
 	for _, i := range b.intents {
 		if i.Booking != k.ID {
@@ -296,7 +301,8 @@ func (b moneyBooks) ofBooking(k moneyBooking) string {
 		if held.Version = i.Version; held != i {
 			return fmt.Sprintf("payments shows %+v, and the stand-in has %+v", i, held)
 		}
-		received, returned, disputed, seen[i.ID] = received+i.Received, returned+i.Refunded, disputed || i.Disputed, true
+		received, returned, disputed, seen[i.ID] = received+i.Received, returned+i.Refunded+b.lost[i.ID], disputed || i.Disputed, true
+		lost += b.lost[i.ID]
 	}
 	for id, i := range b.held {
 		if i.Booking == k.ID && !seen[id] {
@@ -331,7 +337,7 @@ func (b moneyBooks) ofBooking(k moneyBooking) string {
 		}
 	}
 	due := money.Outstanding{Gross: k.Gross.Amount, Invoiced: invoiced, Dues: dues, Placed: placed, Received: received, Returned: returned}.Due()
-	if k.Paid.Amount != received || k.Refunded.Amount != returned || k.Disputed != disputed || returned > received || k.Due.Amount != due {
+	if k.Paid.Amount != received || k.Refunded.Amount != returned || k.Disputed != disputed || returned-lost > received || k.Due.Amount != due {
 		return fmt.Sprintf("%+v has received %d, returned %d, disputed %v", k, received, returned, disputed)
 	}
 	if received-returned > placed && dues > 0 {

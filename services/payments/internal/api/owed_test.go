@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pgtest"
 	"holdfast.dev/proto/internalapi"
 
@@ -342,7 +343,8 @@ func TestOwedRefundIsClosed(t *testing.T) {
 	ctx, stranger := w.tenant(), w.tenant()
 	b := w.bookings.Add(ctx, "confirmed", 2000, 2000, "USD")
 	p := w.paidOf(ctx, b, 500)
-	w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 900, map[string]bool{p.ID: false})) // 400 of the booking were paid in cash
+	w.receive(ctx, b.ID, ids.New[ids.PaymentPrefix](), 400, domain.AnyVersion).is(200)
+	w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 900, map[string]bool{p.ID: false}))
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
 	version := w.owedList(ctx).Data[0].Version
@@ -491,6 +493,7 @@ func TestOwedRefundsAreMeasured(t *testing.T) {
 	b, cash := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD"), w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	p, q := w.paidOf(ctx, b, 1000), w.paidOf(ctx, cash, 100)
 	w.refund(ctx, refundOf(q, "")).is(201)
+	w.receive(ctx, cash.ID, ids.New[ids.PaymentPrefix](), 600, domain.AnyVersion).is(200)
 	w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 600, map[string]bool{p.ID: false}))
 	w.bookings.SetSettlement(ctx, cash.ID, w.said(ctx, cash, 600, map[string]bool{q.ID: false}))
 	w.refuse()

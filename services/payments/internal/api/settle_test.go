@@ -13,7 +13,6 @@ import (
 
 	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/pgtest"
 
@@ -546,47 +545,5 @@ func TestManyOpenRefundsAreRead(t *testing.T) {
 	w.readRefund(ctx, p.ID, "")
 	if n := w.Count(`select count(*) from refunds where status = 'succeeded'`); n != many {
 		t.Errorf("%d of %d refunds have succeeded", n, many)
-	}
-}
-
-// TestReturnsAroundACancellation checks that exactly the returns after the version of the account at the cancellation count toward the
-// policy's share, by whatever method, and that the rest is returned once.
-func TestReturnsAroundACancellation(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	ctx := w.tenant()
-	for name, tc := range map[string]struct {
-		before, after, cash int64 // refunds by card before and after the cancellation, and cash handed back after it
-		due, returned       int64 // by the policy, and by card in all
-	}{
-		"nothing":          {0, 0, 0, 500, 500},
-		"a refund before":  {400, 0, 0, 300, 700},
-		"a refund after":   {0, 400, 0, 500, 500},
-		"both":             {400, 100, 0, 300, 700},
-		"more than is due": {0, 600, 0, 500, 600},
-		"cash after":       {0, 0, 200, 500, 300},
-	} {
-		b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
-		p := w.paidOf(ctx, b, 1000)
-		refund := func(minor int64) {
-			if minor > 0 {
-				w.refund(ctx, refundOf(p, fmt.Sprintf(`,"amount_minor":%d`, minor))).is(201)
-			}
-		}
-		refund(tc.before)
-		w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, tc.due, nil))
-		w.lose(ctx, b, "cancelled", 2)
-		refund(tc.after)
-		if tc.cash > 0 {
-			w.accountCall(ctx, "POST", b.ID.String()+"/returns", fmt.Sprintf(
-				`{"credit_note_id":%q,"invoice_id":%q,"amount":%d,"currency":"USD","if_version":-1}`,
-				ids.New[ids.CreditNotePrefix](), ids.New[ids.InvoicePrefix](), tc.cash)).is(200)
-		}
-		w.settle()
-		w.settle()
-		if got := w.returned(p); got != tc.returned || w.owedState("done") != 1 {
-			t.Errorf("%s: %d are returned, want %d, %d done", name, got, tc.returned, w.owedState("done"))
-		}
-		w.Count(`delete from automatic_refunds returning 1`)
 	}
 }

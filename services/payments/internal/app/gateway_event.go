@@ -164,14 +164,13 @@ func (a *Events) refresh(ctx context.Context, taken store.Taken, save func(ctx c
 			ofRefund, refunds = true, append(refunds, e.Refund)
 		}
 	}
-	if !ofRefund {
-		_, err = a.Intents.read(ctx, account, p, save)
-		return err == nil, err
+	if ofRefund { // first, so that the amount of a failed refund is not mistaken for one that others refunded
+		if err := a.Refunds.Refresh(ctx, account, p, refunds...); err != nil {
+			return false, err
+		}
 	}
-	if _, err := a.Intents.read(ctx, account, p, nil); err != nil {
-		return false, err
-	}
-	return false, a.Refunds.Refresh(ctx, account, p, refunds...)
+	_, err = a.Intents.read(ctx, account, p, save)
+	return err == nil, err
 }
 
 // later adds jitter to a time, so that calls that failed at the same time are not retried at the same time.

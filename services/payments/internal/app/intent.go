@@ -162,7 +162,7 @@ func (a *Intents) write(ctx context.Context, tx pg.Tx, current, next domain.Inte
 	previous := outbox.Diff(before, after)
 	if string(previous) == "{}" && next.FailedCharge == current.FailedCharge {
 		switch {
-		case next.RefundedElsewhere != current.RefundedElsewhere, next.Charges != current.Charges, next.Refunds != current.Refunds, next.EverDisputed != current.EverDisputed:
+		case next.Money() != current.Money(), next.Charges != current.Charges, next.Refunds != current.Refunds, next.EverDisputed != current.EverDisputed:
 			return a.save(ctx, tx, current, next, false)
 		case next.Applied != current.Applied:
 			return next, store.SaveRead(ctx, tx, next)

@@ -339,7 +339,7 @@ func (a *Refunds) write(ctx context.Context, tx pg.Tx, current, next domain.Refu
 		return domain.Refund{}, err
 	}
 	if held := next.Held(part.IntentID) - current.Held(part.IntentID); held != 0 { // after all other locks: it locks the account
-		if err := store.Reserve(ctx, tx, part.IntentID, held); err != nil {
+		if err := store.Reserve(ctx, tx, part, next.MoneyKey(), held); err != nil {
 			return domain.Refund{}, err
 		}
 		if err := emitMoney(ctx, tx, a.Intents.Wake, next.MoneyKey()); err != nil {

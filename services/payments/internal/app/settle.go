@@ -263,7 +263,7 @@ func (a *OwedRefunds) next(ctx context.Context, tx pg.Tx, o domain.OwedRefund, r
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := o.Refund(o.SelectPayments(intents, failed, now), min(left, money.Left), now)
+	r, err := o.Refund(o.SelectPayments(intents, failed, now), left, now)
 	if errors.Is(err, domain.ErrNothingToRefund) {
 		o = o.Stuck(len(failed) > 0, now)
 		return nil, nil, store.SaveOwed(ctx, tx, o, o.Seen() != before.Seen())

@@ -22,6 +22,7 @@ type Intent struct {
 	Refunded   int64
 	// RefundReserved is what refunds of this platform reserve. RefundedElsewhere is what others are known to have refunded.
 	RefundReserved, RefundedElsewhere int64
+	Lost                              int64 // what lost disputes have taken back, beyond Refunded
 	BookingID                         BookingID
 	InvoiceID                         InvoiceID  // zero: none
 	CustomerID                        CustomerID // zero: none
@@ -49,13 +50,13 @@ type Intent struct {
 
 // IntentMoney is the part of an intent that its account of money follows.
 type IntentMoney struct {
-	Received, Refunded, RefundReserved, RefundedElsewhere int64
-	Disputed                                              bool
+	Received, Refunded, RefundReserved, RefundedElsewhere, Lost int64
+	Disputed                                                    bool
 }
 
 // Money returns the part of the intent that its account follows.
 func (p Intent) Money() IntentMoney {
-	return IntentMoney{p.Received, p.Refunded, p.RefundReserved, p.RefundedElsewhere, p.Disputed}
+	return IntentMoney{p.Received, p.Refunded, p.RefundReserved, p.RefundedElsewhere, p.Lost, p.Disputed}
 }
 
 // CaptureMethod defines when the money is captured.
@@ -223,7 +224,7 @@ func (p Intent) ApplyRead(s Snapshot, number int64, now time.Time) Intent {
 	}
 	p = p.Apply(s, now)
 	p.Refunded, p.RefundedElsewhere = s.Refunded, max(0, s.Refunded-p.RefundReserved)
-	return p
+	return p.lose(s)
 }
 
 // Apply returns the intent with the state that the gateway reports. A final state stays, and the received amount never decreases.
@@ -234,7 +235,7 @@ func (p Intent) Apply(s Snapshot, now time.Time) Intent {
 		p.Disputed = slices.ContainsFunc(s.Disputes, func(d Dispute) bool { return d.Status.Holds() })
 		p.EverDisputed = p.EverDisputed || len(s.Disputes) > 0
 	}
-	p = p.walked(s)
+	p = p.lose(s).walked(s)
 	if p.Status.Final() {
 		return p
 	}
@@ -250,6 +251,21 @@ func (p Intent) Apply(s Snapshot, now time.Time) Intent {
 		}
 	default: // not ended
 	}
+	return p
+}
+
+// lose sets what the lost disputes of a snapshot have taken back.
+func (p Intent) lose(s Snapshot) Intent {
+	if !s.DisputesRead {
+		return p
+	}
+	p.Lost = 0
+	for _, d := range s.Disputes {
+		if d.Status == DisputeLost && d.Amount.Currency == p.Amount.Currency {
+			p.Lost += d.Amount.Minor
+		}
+	}
+	p.Lost = max(0, min(p.Lost, p.Received-p.Refunded))
 	return p
 }
 

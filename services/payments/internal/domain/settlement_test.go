@@ -22,17 +22,20 @@ func TestLookAtAnOwedRefund(t *testing.T) {
 		left, remaining int64
 		state           domain.OwedState
 	}{
-		"nothing returned":                  {"USD", domain.OwedMoney{}, 1005, 1005, domain.OwedOpen},
-		"a part is returned":                {"USD", domain.OwedMoney{Returned: 5}, 1000, 1000, domain.OwedOpen},
-		"all is under way":                  {"USD", domain.OwedMoney{Returned: 1005, UnderWay: 1005}, 0, 1005, domain.OwedOpen},
-		"all is returned":                   {"USD", domain.OwedMoney{Returned: 1005}, 0, 0, domain.OwedDone},
-		"more than all":                     {"USD", domain.OwedMoney{Returned: 1006}, 0, 0, domain.OwedDone},
-		"an earlier refund has failed":      {"USD", domain.OwedMoney{Returned: -50}, 1005, 1005, domain.OwedOpen},
-		"an earlier refund is under way":    {"USD", domain.OwedMoney{UnderWay: 50}, 1005, 1005, domain.OwedOpen},
-		"the gateway takes no thousandth":   {"KWD", domain.OwedMoney{}, 1000, 1005, domain.OwedOpen},
-		"less than the gateway's unit left": {"KWD", domain.OwedMoney{Returned: 1000}, 0, 5, domain.OwedDone},
-		"the gateway takes whole units":     {"ISK", domain.OwedMoney{Returned: 5}, 1000, 1000, domain.OwedOpen},
-		"the gateway takes no half ariary":  {"MGA", domain.OwedMoney{Returned: 2}, 1000, 1003, domain.OwedOpen},
+		"nothing returned":                  {"USD", domain.OwedMoney{Left: 1005}, 1005, 1005, domain.OwedOpen},
+		"a part is returned":                {"USD", domain.OwedMoney{Left: 1005, Returned: 5}, 1000, 1000, domain.OwedOpen},
+		"all is under way":                  {"USD", domain.OwedMoney{Left: 1005, Returned: 1005, UnderWay: 1005}, 0, 1005, domain.OwedOpen},
+		"all is returned":                   {"USD", domain.OwedMoney{Left: 1005, Returned: 1005}, 0, 0, domain.OwedDone},
+		"more than all":                     {"USD", domain.OwedMoney{Left: 1005, Returned: 1006}, 0, 0, domain.OwedDone},
+		"an earlier refund has failed":      {"USD", domain.OwedMoney{Left: 1005, Returned: -50}, 1005, 1005, domain.OwedOpen},
+		"an earlier refund is under way":    {"USD", domain.OwedMoney{Left: 1005, UnderWay: 50}, 1005, 1005, domain.OwedOpen},
+		"the gateway takes no thousandth":   {"KWD", domain.OwedMoney{Left: 1005}, 1000, 1005, domain.OwedOpen},
+		"less than the gateway's unit left": {"KWD", domain.OwedMoney{Left: 1005, Returned: 1000}, 0, 5, domain.OwedDone},
+		"the gateway takes whole units":     {"ISK", domain.OwedMoney{Left: 1005, Returned: 5}, 1000, 1000, domain.OwedOpen},
+		"the gateway takes no half ariary":  {"MGA", domain.OwedMoney{Left: 1005, Returned: 2}, 1000, 1003, domain.OwedOpen},
+		"less is left":                      {"USD", domain.OwedMoney{Left: 300, Returned: 5}, 300, 300, domain.OwedOpen},
+		"nothing is left":                   {"USD", domain.OwedMoney{Returned: 5}, 0, 0, domain.OwedDone},
+		"nothing is left but under way":     {"USD", domain.OwedMoney{Returned: 5, UnderWay: 5}, 0, 5, domain.OwedOpen},
 	} {
 		o, left := domain.OwedRefund{Amount: 1005, Code: c.code, State: domain.OwedOpen}.Look(c.money, now)
 		if left != c.left || o.Remaining != c.remaining || o.State != c.state {
@@ -57,7 +60,7 @@ func TestOwedRefundIsOpenAgain(t *testing.T) {
 		"done": {domain.OwedDone, now, false}, "done, and waits": {domain.OwedDone, later, true}, "open": {domain.OwedOpen, now, true},
 	} {
 		o := domain.OwedRefund{Amount: 5, Code: "USD", State: c.state, RetryAt: &c.retry, FailedAt: &now, Failure: &domain.Failure{}}
-		if o, _ = o.Look(domain.OwedMoney{}, now); o.Failure != nil != c.retained || o.FailedAt != nil != c.retained || o.RetryAt != nil != c.retained {
+		if o, _ = o.Look(domain.OwedMoney{Left: 5}, now); o.Failure != nil != c.retained || o.FailedAt != nil != c.retained || o.RetryAt != nil != c.retained {
 			t.Errorf("%s: %v %v %v", name, o.Failure, o.FailedAt, o.RetryAt)
 		}
 	}

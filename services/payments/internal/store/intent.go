@@ -15,7 +15,7 @@ import (
 )
 
 // intentColumns also contains the state of the booking, so that one statement reads both as of the same instant.
-const intentColumns = `p.id, coalesce(p.gateway_id, ''), p.account_id, p.status, p.amount, p.currency, p.received, p.capturable, p.refunded, p.refund_reserved, p.refunded_elsewhere,
+const intentColumns = `p.id, coalesce(p.gateway_id, ''), p.account_id, p.status, p.amount, p.currency, p.received, p.capturable, p.refunded, p.refund_reserved, p.refunded_elsewhere, p.lost,
 	p.booking_id, p.invoice_id, p.customer_id, p.capture_method, p.description, p.receipt_email, p.metadata, p.failure, coalesce(p.failed_charge, ''), p.disputed, p.ever_disputed, coalesce(p.charge, ''), coalesce(p.charge_back, ''),
 	coalesce(p.refund, ''), coalesce(p.refund_back, ''),
 	p.version, p.created_at, p.updated_at, p.succeeded_at, p.canceled_at, p.attempt, p.attempted_at, coalesce(p.begun_at, p.attempted_at), p.leased_until,
@@ -27,7 +27,7 @@ const oneIntent = `select ` + intentColumns + ` from payment_intents p where p.t
 func scanIntent(row pgx.CollectableRow) (domain.Intent, error) {
 	var p domain.Intent
 	var failure []byte
-	err := row.Scan(&p.ID, &p.GatewayID, &p.AccountID, &p.Status, &p.Amount.Minor, &p.Amount.Currency, &p.Received, &p.Capturable, &p.Refunded, &p.RefundReserved, &p.RefundedElsewhere,
+	err := row.Scan(&p.ID, &p.GatewayID, &p.AccountID, &p.Status, &p.Amount.Minor, &p.Amount.Currency, &p.Received, &p.Capturable, &p.Refunded, &p.RefundReserved, &p.RefundedElsewhere, &p.Lost,
 		&p.BookingID, &p.InvoiceID, &p.CustomerID, &p.CaptureMethod, &p.Description, &p.ReceiptEmail, &p.Metadata, &failure, &p.FailedCharge, &p.Disputed, &p.EverDisputed, &p.Charges.To, &p.Charges.Back, &p.Refunds.To, &p.Refunds.Back,
 		&p.Version, &p.CreatedAt, &p.UpdatedAt, &p.SucceededAt, &p.CanceledAt, &p.Call.Attempt, &p.Call.AttemptedAt, &p.Call.Since, &p.Call.Until,
 		&p.Reads, &p.Applied, &p.BookingStatus)
@@ -128,7 +128,7 @@ func UpdateIntent(ctx context.Context, tx pg.Tx, p domain.Intent, visible bool) 
 	}
 	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], domain.ErrIntentNotFound, `
 		update payment_intents p set gateway_id = @gateway, status = @status, amount = @amount, received = @received, capturable = @capturable,
-			refunded = @refunded, refunded_elsewhere = @elsewhere, failure = @failure, failed_charge = nullif(@failed_charge::text, ''), disputed = @disputed, ever_disputed = @ever_disputed, charge = nullif(@charge::text, ''),
+			refunded = @refunded, refunded_elsewhere = @elsewhere, lost = @lost, failure = @failure, failed_charge = nullif(@failed_charge::text, ''), disputed = @disputed, ever_disputed = @ever_disputed, charge = nullif(@charge::text, ''),
 			charge_back = nullif(@charge_back::text, ''), refund = nullif(@refund::text, ''), refund_back = nullif(@refund_back::text, ''), succeeded_at = @succeeded_at, canceled_at = @canceled_at,
 			leased_until = null, applied = @applied,
 			version = p.version + @visible::boolean::int,
@@ -136,7 +136,7 @@ func UpdateIntent(ctx context.Context, tx pg.Tx, p domain.Intent, visible bool) 
 		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id
 		returning p.version, p.created_at, p.updated_at`, pg.Args{
 		"id": p.ID, "gateway": p.GatewayID, "status": p.Status, "amount": p.Amount.Minor, "received": p.Received, "capturable": p.Capturable,
-		"refunded": p.Refunded, "elsewhere": p.RefundedElsewhere, "failure": failure, "failed_charge": p.FailedCharge, "disputed": p.Disputed, "ever_disputed": p.EverDisputed, "charge": p.Charges.To, "charge_back": p.Charges.Back, "refund": p.Refunds.To,
+		"refunded": p.Refunded, "elsewhere": p.RefundedElsewhere, "lost": p.Lost, "failure": failure, "failed_charge": p.FailedCharge, "disputed": p.Disputed, "ever_disputed": p.EverDisputed, "charge": p.Charges.To, "charge_back": p.Charges.Back, "refund": p.Refunds.To,
 		"refund_back": p.Refunds.Back, "succeeded_at": p.SucceededAt,
 		"canceled_at": p.CanceledAt, "applied": p.Applied, "visible": visible,
 	})

@@ -28,12 +28,14 @@ func PutMovements(ctx context.Context, tx pg.Tx, p domain.Intent, list []domain.
 		return nil
 	}
 	_, err := tx.Exec(ctx, `
-		insert into ledger_entries (tenant_id, livemode, account_id, movement, ledger_account, currency, amount, kind, object, intent_id, moved_at)
-		select @tenant, @live, @account, e.movement, e.ledger_account, e.currency, e.amount, e.kind, e.object, @intent, e.moved_at
+		insert into ledger_entries (tenant_id, livemode, account_id, movement, ledger_account, currency, amount, kind, object, intent_id, moved_at,
+			money_version)
+		select @tenant, @live, @account, e.movement, e.ledger_account, e.currency, e.amount, e.kind, e.object, @intent, e.moved_at,
+			coalesce((`+moneyVersion+`), 0)
 		from unnest(@movements::text[], @accounts::text[], @currencies::text[], @amounts::bigint[], @kinds::text[], @objects::text[],
 			@times::timestamptz[]) e (movement, ledger_account, currency, amount, kind, object, moved_at)
 		on conflict do nothing`, pg.Args{
-		"account": p.AccountID, "intent": p.ID, "movements": movements, "accounts": accounts, "currencies": currencies, "amounts": amounts,
+		"account": p.AccountID, "intent": p.ID, "booking": p.BookingID, "currency": p.Amount.Currency, "movements": movements, "accounts": accounts, "currencies": currencies, "amounts": amounts,
 		"kinds": kinds, "objects": objects, "times": times,
 	})
 	if err != nil {

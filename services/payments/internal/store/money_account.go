@@ -133,6 +133,10 @@ func moneyAccount(ctx context.Context, q pg.Q, k domain.MoneyKey, since *int64, 
 	return found[0], nil
 }
 
+// moneyVersion selects the version of the account of a booking.
+const moneyVersion = `select m.version from money_accounts m
+	where m.tenant_id = @tenant and m.livemode = @live and m.id = @booking and m.currency = @currency`
+
 // MoneyToReturn returns the key of the account of a booking on which money is left, or domain.ErrNothingToRefund.
 func MoneyToReturn(ctx context.Context, q pg.Q, booking domain.BookingID) (domain.MoneyKey, error) {
 	code, err := pg.One(ctx, q, pgx.RowTo[string], domain.ErrNothingToRefund, `select a.currency from money_accounts a

@@ -146,12 +146,12 @@ func InsertRefund(ctx context.Context, tx pg.Tx, r domain.Refund) (domain.Refund
 	b := &pgx.Batch{}
 	refundMetadata.QueueInsert(b, r.ID, r.Metadata)
 	for i, a := range r.Allocations {
-		b.Queue(`insert into refund_allocations (tenant_id, livemode, refund_id, position, id, intent_id, amount, status, attempt, attempted_at)
-			values (@tenant, @live, @refund, @position, @id, @intent, @amount, @status, @attempt, @attempted_at)`, pg.Args{
-			"refund": r.ID, "position": i, "id": a.ID, "intent": a.IntentID, "amount": a.Minor, "status": a.Status, "attempt": a.Attempt,
-			"attempted_at": a.AttemptedAt,
-		})
 		queueReserve(b, a.IntentID, a.Minor)
+		b.Queue(`insert into refund_allocations (tenant_id, livemode, refund_id, position, id, intent_id, amount, status, attempt, attempted_at, held_version)
+			values (@tenant, @live, @refund, @position, @id, @intent, @amount, @status, @attempt, @attempted_at, (`+moneyVersion+`))`, pg.Args{
+			"refund": r.ID, "position": i, "id": a.ID, "intent": a.IntentID, "amount": a.Minor, "status": a.Status, "attempt": a.Attempt,
+			"attempted_at": a.AttemptedAt, "booking": r.BookingID, "currency": r.Amount.Currency,
+		})
 	}
 	if err := sendSome(ctx, tx, b); err != nil {
 		return domain.Refund{}, backed(fmt.Errorf("insert allocations: %w", err))
@@ -167,10 +167,13 @@ func refundArgs(r domain.Refund) pg.Args {
 	}
 }
 
-// Reserve changes the amount that refunds reserve of an intent, which the transaction has locked.
-func Reserve(ctx context.Context, tx pg.Tx, id domain.IntentID, minor int64) error {
+// Reserve changes the amount that a part of a refund reserves of its intent, which the transaction has locked. It locks the account.
+func Reserve(ctx context.Context, tx pg.Tx, a domain.Allocation, k domain.MoneyKey, minor int64) error {
 	b := &pgx.Batch{}
-	queueReserve(b, id, minor)
+	b.Queue(`update refund_allocations a set released_version = case when @minor::bigint < 0 then (`+moneyVersion+` for update) end
+		where a.tenant_id = @tenant and a.livemode = @live and a.id = @id`,
+		pg.Args{"id": a.ID, "minor": minor, "booking": k.Booking, "currency": k.Currency})
+	queueReserve(b, a.IntentID, minor)
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return fmt.Errorf("reserve: %w", err)
 	}

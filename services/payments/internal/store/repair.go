@@ -46,7 +46,7 @@ const (
 				count(*) filter (where e.kind = 'disputed') - count(*) filter (where e.kind = 'dispute_ended') as disputed
 			from money_entries e where (e.tenant_id, e.livemode, e.account_id, e.currency) = (k.tenant_id, k.livemode, k.id, k.currency)) e
 		cross join lateral (
-			select coalesce(sum(p.received), 0) as charged, coalesce(sum(p.refunded), 0) as refunded, count(*) filter (where p.disputed) as disputed,
+			select coalesce(sum(p.received), 0) as charged, coalesce(sum(p.refunded + p.lost), 0) as refunded, count(*) filter (where p.disputed) as disputed,
 				coalesce(sum(greatest(p.refunded, p.refunded_elsewhere + p.refund_reserved) - p.refunded), 0) as held
 			from payment_intents p
 			where (p.tenant_id, p.livemode, p.booking_id, p.currency) = (k.tenant_id, k.livemode, k.id, k.currency)) p

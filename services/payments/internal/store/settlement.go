@@ -221,20 +221,36 @@ func LockOwedPayments(ctx context.Context, tx pg.Tx, o domain.OwedRefund) error 
 	return nil
 }
 
+// failedSince selects what an account had returned by a version and no longer counts: refunds of this platform, and refunds in the gateway's
+// dashboard, that have failed since then.
+const failedSince = `
+	(select coalesce(sum(a.amount), 0) from refunds r
+		join refund_allocations a on a.tenant_id = @tenant and a.livemode = @live and a.refund_id = r.id
+		where r.tenant_id = @tenant and r.livemode = @live and r.booking_id = @booking and r.currency = @code
+			and a.held_version <= @version and a.released_version >= @version)
+	+ (select coalesce(sum(abs(f.amount)), 0) from payment_intents p
+		join ledger_entries f on f.tenant_id = @tenant and f.livemode = @live and f.intent_id = p.id and f.kind = 'refund_failed'
+			and f.ledger_account = 'payments' and f.money_version >= @version
+		join ledger_entries l on l.tenant_id = @tenant and l.livemode = @live and l.intent_id = p.id and l.kind = 'refund'
+			and l.ledger_account = 'payments' and l.money_version < @version and l.object = f.object
+		where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking and p.currency = @code and not exists (
+			select from refund_allocations a where a.tenant_id = @tenant and a.livemode = @live and a.intent_id = p.id and a.gateway_id = f.object))`
+
 // OwedMoney locks the account of an owed refund and reads the state of the money. Toward a share of the booking's payments counts what the
-// account returned after the booking was canceled, except for late payments, which are owed back in full.
+// account returned after the booking was canceled, except for late payments, which are owed back in full. An earlier refund does not
+// count, even if it fails later.
 func OwedMoney(ctx context.Context, tx pg.Tx, o domain.OwedRefund) (domain.OwedMoney, error) {
 	if _, err := MoneyAccountForUpdate(ctx, tx, domain.BookingMoney(o.Booking, o.Code)); err != nil {
 		return domain.OwedMoney{}, err
 	}
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.OwedMoney], pgx.ErrNoRows, `
-		select (case when @intent::text <> '' then l.own else a.returned + a.held - @returned - l.late end)::bigint as returned,
+		select (case when @intent::text <> '' then l.own else a.returned + a.held - @returned + `+failedSince+` - l.late end)::bigint as returned,
 			l.under_way::bigint as under_way, greatest(0, a.received - a.returned - a.held)::bigint as "left"
 		from money_accounts a cross join (
 			select coalesce(sum(p.held) filter (where p.own), 0) as own, coalesce(sum(p.held) filter (where not p.own), 0) as late,
 				coalesce(sum(p.under_way) filter (where p.own), 0) as under_way
 			from (
-				select greatest(p.refunded, p.refunded_elsewhere + p.refund_reserved) as held, `+ofOwed+` as own, (
+				select greatest(p.refunded, p.refunded_elsewhere + p.refund_reserved) + p.lost as held, `+ofOwed+` as own, (
 					select sum(a.amount) from refund_allocations a where a.tenant_id = @tenant and a.livemode = @live and a.intent_id = p.id
 						and a.status in ('creating', 'pending', 'requires_action')) as under_way
 				from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking and p.currency = @code
