@@ -1162,10 +1162,12 @@ class Invoices:
         credit notes of an invoice together never exceed its total: otherwise the response is 422 on `amount`. A
         credit note first reduces `amount_due`. `refund` determines what happens to the amount that was paid beyond
         the new total: `gateway` refunds it to the cards that paid the invoice and also requires `payments:write`,
-        `manual` records that you have refunded it yourself, and `none` leaves it on the invoice. Refunds in progress
-        are `refund_pending`. Repeating the request with the same Idempotency-Key creates one credit note and one
-        refund, even when processes crash. An invoice on which nothing is due by credit alone becomes `credited`. If
-        a payment and a credit together cover an invoice, it becomes `paid` and triggers the `invoice.paid` event.
+        except payments that a payer disputes: if others do not cover the refund, the response is 422
+        `payment_disputed`. `manual` records that you have refunded it yourself, and `none` leaves it on the invoice.
+        Refunds in progress are `refund_pending`. Repeating the request with the same Idempotency-Key creates one
+        credit note and one refund, even when processes crash. An invoice on which nothing is due by credit alone
+        becomes `credited`. If a payment and a credit together cover an invoice, it becomes `paid` and triggers the
+        `invoice.paid` event.
 
         Args:
             id: ID of the invoice, `inv_…`.
@@ -1173,7 +1175,7 @@ class Invoices:
         Scopes: write:invoices.
 
         Errors: ModeMismatch, TenantSuspended, InvoiceNotFound, IdempotencyInProgress, VersionMismatch,
-        IdempotencyMismatch, InvalidRequest, InvalidStatusTransition, LimitReached.
+        IdempotencyMismatch, InvalidRequest, InvalidStatusTransition, LimitReached, PaymentDisputed.
         """
         return self._client._json(ops.CREATE_CREDIT_NOTE, {"id": id}, options, body=body)
 

@@ -176,10 +176,11 @@ export class InvoicesResource extends Resource {
    * `amount`; without both, it credits everything that no credit note has credited yet. All credit notes of an invoice
    * together never exceed its total: otherwise the response is 422 on `amount`. A credit note first reduces `amount_due`.
    * `refund` determines what happens to the amount that was paid beyond the new total: `gateway` refunds it to the cards
-   * that paid the invoice and also requires `payments:write`, `manual` records that you have refunded it yourself, and
-   * `none` leaves it on the invoice. Refunds in progress are `refund_pending`. Repeating the request with the same
-   * Idempotency-Key creates one credit note and one refund, even when processes crash. An invoice on which nothing is due by
-   * credit alone becomes `credited`. If a payment and a credit together cover an invoice, it becomes `paid` and triggers the
+   * that paid the invoice and also requires `payments:write`, except payments that a payer disputes: if others do not cover
+   * the refund, the response is 422 `payment_disputed`. `manual` records that you have refunded it yourself, and `none`
+   * leaves it on the invoice. Refunds in progress are `refund_pending`. Repeating the request with the same Idempotency-Key
+   * creates one credit note and one refund, even when processes crash. An invoice on which nothing is due by credit alone
+   * becomes `credited`. If a payment and a credit together cover an invoice, it becomes `paid` and triggers the
    * `invoice.paid` event.
    *
    * Scope: `write:invoices`.

@@ -96,6 +96,36 @@ func TestRefundOfCash(t *testing.T) {
 	}
 }
 
+// TestRefundOfADisputedPayment checks that a credit note refunds no card payment that a payer disputes, as payments reports it at that
+// moment: other card payments cover the refund, or there is no credit note.
+func TestRefundOfADisputedPayment(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), payer(t)
+	v, charge := w.cardPaid(ctx, "1", 100, 60)
+	newer := charge
+	newer.ID, newer.Amount.Minor = "pi_2", 40
+	newer = w.charged(ctx, newer)
+	newer.Disputed = true
+	w.payments.Card(newer) // no event has arrived
+	w.credit(ctx, v, `{"refund":"gateway"}`).is(422, "payment_disputed", "refund")
+	w.credit(ctx, v, `{"refund":"gateway","amount":`+usd(61)+`}`).is(422, "payment_disputed", "refund")
+	if n := w.Count(`select count(*) from credit_notes`); n != 0 {
+		t.Errorf("%d credit notes", n)
+	}
+	n := w.credit(ctx, v, `{"refund":"gateway","amount":`+usd(60)+`}`).is(201).note()
+	if n.RefundAmount.Amount != 60 || n.Status != "issued" || w.Count(`select count(*) from credit_note_refunds where charge_id <> 'pi_1'`) != 0 {
+		t.Errorf("%+v", n)
+	}
+	w.credit(ctx, v, `{"refund":"gateway","amount":`+usd(1)+`}`).is(422, "payment_disputed", "refund")
+	w.credit(ctx, v, `{"refund":"manual","amount":`+usd(1)+`}`).is(201)
+	newer.Disputed = false // it is won
+	w.payments.Card(newer)
+	w.credit(ctx, v, `{"refund":"gateway","amount":`+usd(39)+`}`).is(201)
+	if _, sum, _ := w.payments.Refunded(); sum != 99 {
+		t.Errorf("%d are refunded by card", sum)
+	}
+}
+
 // TestUnknownRefund checks that an unknown outcome is no refusal: the credit note is pending until the completer or an event reports
 // the result. No refund is created twice.
 func TestUnknownRefund(t *testing.T) {

@@ -108,7 +108,9 @@ func (v Invoice) Credit(id CreditNoteID, in CreditNoteInput, at Place, match pat
 	v.CreditedParts = v.CreditedParts.plus(1, parts)
 	v.Credited += n.Total.Minor
 	v.CreditNotes++
-	if left := v.refundBy(&n, in.Refunds); left > 0 {
+	if left, disputed := v.refundBy(&n, in.Refunds); left > 0 && disputed {
+		return Invoice{}, CreditNote{}, ErrDisputed
+	} else if left > 0 {
 		return Invoice{}, CreditNote{}, apperr.Field("refund", "Must be manual or none: of the %s to refund, only %s can be refunded by card at once.",
 			money.Amount{Minor: n.Refund.Minor + left, Currency: v.Total.Currency}, n.Refund)
 	}
@@ -161,15 +163,15 @@ func (v Invoice) Slack() int64 {
 }
 
 // refundBy sets the refund of a new credit note, which the credited amount of the invoice already contains. It refunds the slack, except
-// what was handed back. left is the part that cannot be refunded by card at once.
-func (v *Invoice) refundBy(n *CreditNote, refunds Refunds) (left int64) {
+// what was handed back. left is the part that cannot be refunded by card at once, and disputed reports whether a dispute is the reason.
+func (v *Invoice) refundBy(n *CreditNote, refunds Refunds) (left int64, disputed bool) {
 	n.Refund.Currency = v.Total.Currency
 	amount := v.Slack() - refunds.HandedBack
 	if n.Way == RefundNone || amount <= 0 {
-		return 0
+		return 0, false
 	}
 	if n.Way == RefundGateway {
-		n.Parts, left = v.noteParts(amount, refunds.Held)
+		n.Parts, left, disputed = v.noteParts(amount, refunds.Held)
 		amount -= left
 		if amount > 0 {
 			n.Status = NoteRefundPending
@@ -177,7 +179,7 @@ func (v *Invoice) refundBy(n *CreditNote, refunds Refunds) (left int64) {
 	}
 	n.Refund.Minor, n.Returned = amount, amount
 	v.Returned = v.Returned.plus(amount, n.Way)
-	return left
+	return left, disputed
 }
 
 // Freed returns the invoice without an amount of its slack, and what no invoice has of its charges from then on. What others have refunded
@@ -222,21 +224,25 @@ func (v Invoice) byCharge() (paid, refunded map[string]int64, charges []string) 
 }
 
 // noteParts distributes the refund of a credit note over the charges that paid the invoice, starting with the newest one. It takes no
-// more of each than is left of its part on the invoice. left is the amount that remains. held is what other credit notes of the
-// invoice refund.
-func (v Invoice) noteParts(amount int64, held map[string]int64) (parts []NotePart, left int64) {
+// more of each than is left of its part on the invoice, and nothing of a disputed one. left is the amount that remains, and disputed reports
+// whether a disputed charge would have covered some of it. held is what other credit notes of the invoice refund.
+func (v Invoice) noteParts(amount int64, held map[string]int64) (parts []NotePart, left int64, disputed bool) {
 	paid, refunded, charges := v.byCharge()
-	cards := map[string]bool{}
+	cards, disputes := map[string]bool{}, map[string]bool{}
 	for _, p := range v.Payments {
-		cards[p.Part.Charge] = p.Source == GatewayPayment
+		cards[p.Part.Charge], disputes[p.Part.Charge] = p.Source == GatewayPayment, p.Part.Disputed
 	}
 	for _, charge := range charges {
 		part := min(amount, paid[charge]-max(refunded[charge], held[charge]))
-		if part > 0 && cards[charge] && len(parts) < maxNoteParts {
+		switch {
+		case part <= 0 || !cards[charge]:
+		case disputes[charge]:
+			disputed = true
+		case len(parts) < maxNoteParts:
 			parts, amount = append(parts, NotePart{Charge: charge, Amount: part}), amount-part
 		}
 	}
-	return parts, amount
+	return parts, amount, disputed
 }
 
 // ReturnedBy returns the invoice after its credit notes have refunded more in a way, or less if more is negative, because a refund has

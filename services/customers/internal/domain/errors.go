@@ -24,6 +24,10 @@ var (
 // ErrTransition is the response to an action that the status does not allow.
 var ErrTransition = apperr.New(apperr.Invalid, "invalid_status_transition", "The status does not allow this.").WithField("status")
 
+// ErrDisputed is the response to a credit note whose refund by card only a disputed payment could cover.
+var ErrDisputed = apperr.New(apperr.Invalid, "payment_disputed", "A payer disputes a card payment of the invoice, so it cannot be refunded.").
+	WithField("refund")
+
 // UnknownReference returns the response to an id in a field, such as customer_id, that does not exist.
 func UnknownReference(field string) error {
 	name := strings.TrimSuffix(field, "_id")
