@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/patch"
@@ -88,6 +89,10 @@ func (a *Bookings) change(
 	}
 	if err != nil {
 		return domain.Booking{}, err
+	}
+	if w.account != nil {
+		failpoint.Here("cancellation.prepared")
+		tx.AfterCommit(func() { failpoint.Here("cancellation.committed") })
 	}
 	previous, err := outbox.Previous(ctx, view.Booking, current, next)
 	if err != nil || string(previous) == "{}" {

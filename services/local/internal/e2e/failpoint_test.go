@@ -51,10 +51,7 @@ func allFailpoints() (list []struct{ name, service string }) {
 	for _, f := range paymentFailpoints {
 		list = append(list, struct{ name, service string }{f.name, "payments"})
 	}
-	for _, f := range creditFailpoints {
-		list = append(list, struct{ name, service string }{f.name, f.service})
-	}
-	for _, f := range receiptFailpoints {
+	for _, f := range accountFailpoints {
 		list = append(list, struct{ name, service string }{f.name, f.service})
 	}
 	for _, name := range oauthFailpoints {

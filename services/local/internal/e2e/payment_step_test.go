@@ -28,7 +28,8 @@ var paymentFailpoints = []struct {
 	{"refund.begun", "refund", true},
 	{"refund.called", "refund", true},
 	{"refund.committed", "refund", true},
-	{"money.committed", "cash refund", true},
+	{"handback.written", "cash refund", false},
+	{"handback.committed", "cash refund", true},
 	{"event.stored", "event", true},
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
@@ -29,6 +30,8 @@ func (o *manualRefund) Finish(ctx context.Context, tx pg.Tx) (domain.Refund, err
 	if refused := new(apperr.Error); errors.As(err, &refused) {
 		return r, &operation.RefusedError{Err: err}
 	}
+	failpoint.Here("handback.written")
+	tx.AfterCommit(func() { failpoint.Here("handback.committed") })
 	return r, err
 }
 
