@@ -37,7 +37,7 @@ func TestIntentsRestOnTheAccount(t *testing.T) {
 		ctx := w.tenant()
 		b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 		var late atomic.Bool
-		w.invoices.Answer = func(d domain.Dues) domain.Dues {
+		w.invoices.Respond = func(d domain.Dues) domain.Dues {
 			if late.CompareAndSwap(true, false) {
 				pay(w, ctx, b, d.Version)
 			}
@@ -60,7 +60,7 @@ func TestIntentsAwaitCustomers(t *testing.T) {
 	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	w.payFor(ctx, b, domain.InvoiceID{}, 300)
 	for _, by := range []int64{-1, 1} {
-		w.invoices.Answer = func(d domain.Dues) domain.Dues {
+		w.invoices.Respond = func(d domain.Dues) domain.Dues {
 			d.Version += by
 			return d
 		}
@@ -87,11 +87,11 @@ func TestIntentsReadDues(t *testing.T) {
 		"more is invoiced than the price":  {domain.Dues{Invoiced: 1500, Due: 1500}, 0, 1500},
 	} {
 		b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
-		w.invoices.Answer = nil
+		w.invoices.Respond = nil
 		if c.paid > 0 {
 			w.payFor(ctx, b, domain.InvoiceID{}, c.paid)
 		}
-		w.invoices.Answer = func(d domain.Dues) domain.Dues {
+		w.invoices.Respond = func(d domain.Dues) domain.Dues {
 			c.dues.Version = d.Version
 			return c.dues
 		}

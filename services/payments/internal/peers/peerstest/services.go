@@ -25,8 +25,8 @@ type Bookings struct {
 // Invoices replaces the customers service. What is not due of a booking by its Add was paid on other invoices.
 type Invoices struct {
 	Bookings *Bookings
-	// Answer changes the dues that the caller receives; nil: unchanged.
-	Answer func(d domain.Dues) domain.Dues
+	// Respond changes the dues that the caller receives; nil: unchanged.
+	Respond func(d domain.Dues) domain.Dues
 	// Fail returns the error that the caller sees; nil: none.
 	Fail func() error
 
@@ -145,8 +145,8 @@ func (f *Invoices) Dues(ctx context.Context, account domain.MoneyKey, version in
 		out.Invoice = &v.value
 	}
 	f.mu.Unlock()
-	if f.Answer != nil {
-		out = f.Answer(out)
+	if f.Respond != nil {
+		out = f.Respond(out)
 	}
 	return out, nil
 }
