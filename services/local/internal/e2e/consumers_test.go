@@ -162,7 +162,7 @@ var moneyScenarios = []moneyScenario{
 	{"more guests", "", `package 1000 = 201 1000 | guests 3 = 200 1000 | reprice = 200 3000 | intent = 201 3000`},
 	{"disputed payment", "", invoiced + `card 1000 = 201 1000 | dispute = | refund 1000 = 422 payment_disputed payment_intent_id | close won =
 			| refund 1000 = 201 1000`},
-	{"lost dispute, then cancel", "half", `package 1000 = 201 1000 | card 1000 = 201 1000 | dispute = | close lost = | cancel = 200 1000 refund 500`},
+	{"lost dispute, then cancel", "half", `package 1000 = 201 1000 | card 1000 = 201 1000 | dispute = | close lost = | cancel = 200 1000 refund 0`},
 	{"refund of one payment", "", invoiced + `card 600 = 201 600 | card 400 = 201 400 | refund-card@0 601 = 422 invalid_request amount_minor
 			| refund-card@0 600 = 201 600 | refund 500 = 422 invalid_request amount_minor | refund 400 = 201 400`},
 	{"unpriced", "", `unpriced = 201 0 | draft 700 = 201 draft 700 due 700 | open = 200 open 700 due 700
