@@ -30,7 +30,7 @@ var printed = map[string]string{
 	"feeds":          `Kayak https?://\S+/calendar/\S+\.ics`,
 	"lists":          `3 true`,
 	"oauth":          `(200|303)`,
-	"payments":       `requires_payment_method succeeded succeeded 500`,
+	"payments":       `requires_payment_method succeeded succeeded 500 cash receipt-7`,
 	"pricing":        `12500 10000 2500`,
 	"quickstart": `America/New_York USD 2027-07-03T13:00:00Z available 2027-07-03T15:00:00Z available 2027-07-03T17:00:00Z available ` +
 		`2027-07-03T19:00:00Z available pending 8000 2000 requires_payment_method succeeded payment\.succeeded 2000 deposit_paid`,

@@ -31,6 +31,7 @@ type bookingView struct {
 	Deposit       money         `json:"deposit"`
 	Paid          money         `json:"paid"`
 	Refunded      *money        `json:"refunded,omitempty"`
+	Credited      *money        `json:"credited,omitempty"` // by credit notes of its invoices
 	Due           money         `json:"due"`
 	Disputed      bool          `json:"disputed,omitempty"`
 	HoldExpiresAt *moment       `json:"hold_expires_at,omitempty"`
@@ -50,7 +51,7 @@ func (v view) booking(b holdfast.Booking, length int) bookingView {
 		CustomerID: value(b.CustomerID), UnitID: value(b.UnitID), ServiceID: value(b.ServiceID), PackageID: value(b.PackageID),
 		EventType: cut(value(b.EventType), lineText), GuestCount: value(b.GuestCount), Notes: cut(value(b.Notes), length),
 		Total: amount(b.TotalAmount), Gross: amount(b.GrossAmount), Deposit: amount(b.DepositAmount), Paid: amount(b.AmountPaid), Due: amount(b.AmountDue),
-		Refunded: nonZero(b.AmountRefunded), Disputed: b.Disputed, HoldExpiresAt: v.at(b.HoldExpiresAt), QuoteID: value(b.QuoteID), InvoiceIDs: first(b.InvoiceIDs),
+		Refunded: nonZero(b.AmountRefunded), Credited: nonZero(b.AmountCredited), Disputed: b.Disputed, HoldExpiresAt: v.at(b.HoldExpiresAt), QuoteID: value(b.QuoteID), InvoiceIDs: first(b.InvoiceIDs),
 		Version: b.Version, CreatedAt: v.at(&b.CreatedAt),
 	}
 	if r.WholeDay {

@@ -31,14 +31,14 @@ func TestObjectsAreBounded(t *testing.T) {
 		many := slices.Repeat([]string{"inv_01k00000000000000000000001"}, 100)
 		booking := holdfast.Booking{
 			ID: "bk_01k00000000000000000000001", Notes: long, EventType: holdfast.Ptr(text(100)), Customer: &person, InvoiceIDs: many, TotalAmount: price, GrossAmount: price,
-			DepositAmount: price, AmountPaid: price, AmountDue: price, AmountRefunded: price, Cancellation: &holdfast.Cancellation{Reason: long},
+			DepositAmount: price, AmountPaid: price, AmountDue: price, AmountRefunded: price, AmountCredited: price, Cancellation: &holdfast.Cancellation{Reason: long},
 			PackageSnapshot: &holdfast.PackageSnapshot{Name: text(200)},
 		}
 		quote := holdfast.Quote{
 			Notes: long, Terms: long, DeclineReason: long, LineItems: items, Customer: &person, InvoiceIDs: many, TotalAmount: price, DepositAmount: price,
 		}
 		invoice := holdfast.Invoice{
-			Notes: long, LineItems: items, Payments: payments, Customer: &person, TotalAmount: price, AmountPaid: price, AmountRefunded: price, AmountDue: price,
+			Notes: long, LineItems: items, Payments: payments, Customer: &person, TotalAmount: price, AmountPaid: price, AmountRefunded: price, AmountCredited: price, AmountDue: price,
 		}
 		lead := holdfast.Lead{
 			FirstName: text(100), LastName: holdfast.Ptr(text(100)), Email: holdfast.Ptr(text(255)), Company: holdfast.Ptr(text(200)), Message: long,

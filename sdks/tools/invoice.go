@@ -21,6 +21,7 @@ type invoiceView struct {
 	Total         money         `json:"total"`
 	Paid          money         `json:"paid"`
 	Refunded      *money        `json:"refunded,omitempty"`
+	Credited      *money        `json:"credited,omitempty"`
 	Due           money         `json:"due"`
 	DueAt         *moment       `json:"due_at,omitempty"`
 	Overdue       bool          `json:"overdue"`
@@ -50,7 +51,7 @@ func (v view) invoice(i holdfast.Invoice, length int) invoiceView {
 	r := invoiceView{
 		ID: i.ID, Number: value(i.Number), Status: string(i.Status), Kind: string(i.Kind), CustomerID: i.CustomerID, BookingID: value(i.BookingID),
 		BookingStatus: value(i.BookingStatus), QuoteID: value(i.QuoteID), Total: amount(i.TotalAmount), Paid: amount(i.AmountPaid),
-		Refunded: nonZero(i.AmountRefunded), Due: amount(i.AmountDue), DueAt: v.at(i.DueAt), Overdue: i.Overdue, Disputed: i.Disputed,
+		Refunded: nonZero(i.AmountRefunded), Credited: nonZero(i.AmountCredited), Due: amount(i.AmountDue), DueAt: v.at(i.DueAt), Overdue: i.Overdue, Disputed: i.Disputed,
 		Notes: cut(value(i.Notes), length), Version: i.Version, CreatedAt: v.at(&i.CreatedAt),
 	}
 	if i.Customer != nil {

@@ -28,3 +28,9 @@ curl -sS --fail-with-body --oauth2-bearer "$HOLDFAST_API_KEY" "$HOLDFAST_BASE_UR
   -H 'Prefer: handling=strict' --json "$(jq '{payment_intent_id: .id, amount_minor: 500, reason: "requested_by_customer"}' <<<"$intent")" |
   jq -r .amount
 # end
+
+# snippet cash
+curl -sS --fail-with-body --oauth2-bearer "$HOLDFAST_API_KEY" "$HOLDFAST_BASE_URL/refunds" \
+  -H 'Prefer: handling=strict' --json "$(jq '{booking_id: .id, amount_minor: 300, method: "cash", reference: "receipt-7",
+    reason: "requested_by_customer"}' <<<"$booking")" | jq -r '.method, .reference'
+# end

@@ -47,3 +47,16 @@ refund = client.refunds.create(
 )
 print(refund["amount"])
 # end
+
+# snippet cash
+handed_back = client.refunds.create(
+    {
+        "booking_id": booking["id"],
+        "amount_minor": 300,
+        "method": "cash",
+        "reference": "receipt-7",
+        "reason": "requested_by_customer",
+    }
+)
+print(handed_back["method"], handed_back["reference"])
+# end

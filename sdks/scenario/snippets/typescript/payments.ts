@@ -43,3 +43,14 @@ const refund = await client.refunds.create({
 });
 console.log(refund.amount);
 // end
+
+// snippet cash
+const handedBack = await client.refunds.create({
+  booking_id: booking.id,
+  amount_minor: 300,
+  method: "cash",
+  reference: "receipt-7",
+  reason: "requested_by_customer",
+});
+console.log(handedBack.method, handedBack.reference);
+// end

@@ -73,4 +73,16 @@ func main() {
 	}
 	fmt.Println(refund.Amount)
 	// end
+
+	// snippet cash
+	handedBack, err := client.Refunds.Create(ctx, holdfast.RefundCreate{
+		BookingID: holdfast.Set(booking.ID), AmountMinor: holdfast.Set(int64(300)),
+		Method: holdfast.Ptr(holdfast.RefundMethodCash), Reference: holdfast.Set("receipt-7"),
+		Reason: holdfast.RefundReasonRequestedByCustomer,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(handedBack.Method, *handedBack.Reference)
+	// end
 }
