@@ -179,6 +179,27 @@ func TestUnknownRefund(t *testing.T) {
 	}
 }
 
+// TestRefundWhileMoneyIsHandedBack checks that a credit note refunds only what is left if money is handed back before payments records the
+// refund.
+func TestRefundWhileMoneyIsHandedBack(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{"manual", "gateway"} {
+		w, ctx := newWorld(t), payer(t)
+		v, charge := w.cardPaid(ctx, "1", 100, 100)
+		w.payments.Before = func(context.Context) error {
+			w.payments.Before = nil
+			w.payments.HandBack(charge.Account, "rf_1", 30)
+			return nil
+		}
+		if n := w.credit(ctx, v, `{"refund":"`+way+`"}`).is(201).note(); n.Status != "issued" || n.RefundAmount.Amount != 70 {
+			t.Errorf("%s: %+v", way, n)
+		}
+		if _, returned := w.payments.Sums(charge.Account); returned != 30 && returned != 100 { // a card is refunded later
+			t.Errorf("%s: %d are returned", way, returned)
+		}
+	}
+}
+
 // TestFailedRefund checks that a refused or failed refund leaves the credit note, and that the next one refunds the amount as well.
 func TestFailedRefund(t *testing.T) {
 	t.Parallel()

@@ -122,8 +122,8 @@ func TestPaymentsAtOnce(t *testing.T) {
 func TestCrashedPayment(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"before", "after", "timeout"} {
-		for _, who := range []string{"client", "completer", "event"} {
-			if when == "before" && who == "event" {
+		for _, who := range []string{"client", "completer", "event", "void"} {
+			if when == "before" && (who == "event" || who == "void") {
 				continue
 			}
 			t.Run(when+", "+who, func(t *testing.T) {
@@ -143,9 +143,14 @@ func TestCrashedPayment(t *testing.T) {
 				}
 				w.keyed(ctx, v, "record-payment", cash(100)).is(map[string]int{"before": 500, "after": 500, "timeout": 504}[when])
 				w.has(ctx, v, "open", 0, 0, 100)
-				w.act(ctx, v, "void").is(409, "idempotency_in_progress")
+				if when == "before" {
+					w.act(ctx, v, "void").is(409, "idempotency_in_progress")
+				}
 				w.clock.move(31 * time.Second)
 				switch who {
+				case "void": // reads the account first
+					w.act(ctx, v, "void").is(422, "invalid_status_transition")
+					w.has(ctx, v, "paid", 100, 0, 0)
 				case "completer":
 					if err := w.recorder.Run(t.Context()); err != nil {
 						t.Fatal(err)

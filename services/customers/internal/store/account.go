@@ -117,7 +117,8 @@ func AccountOfInvoice(ctx context.Context, q pg.Q, id domain.InvoiceID) (Invoice
 		from invoices v where v.tenant_id = @tenant and v.livemode = @live and v.id = @id`, pg.Args{"id": id})
 }
 
-// HandedBack reads what was handed back of an account outside the gateway, except by credit notes, and the money on its invoices.
+// HandedBack reads what was handed back of an account outside the gateway, except by credit notes, and the money on its invoices. Money
+// that a credit note is about to refund is still on its invoice: payments may have recorded something else first.
 func HandedBack(ctx context.Context, q pg.Q, of domain.AccountRef) (domain.HandedBack, error) {
 	return pg.One(ctx, q, pgx.RowToStructByPos[domain.HandedBack], pgx.ErrNoRows, `
 		with a as (select coalesce(sum(a.returned), 0)::bigint as returned, coalesce(sum(a.returned_free), 0)::bigint as free from money_accounts a
@@ -126,12 +127,13 @@ func HandedBack(ctx context.Context, q pg.Q, of domain.AccountRef) (domain.Hande
 				where c.tenant_id = @tenant and c.livemode = @live and c.booking_id = @account and coalesce(c.currency, @currency) = @currency),
 			v as (select v.id, v.paid - v.returned as paid, v.returned_card from invoices v
 				where v.tenant_id = @tenant and v.livemode = @live and `+ofAccount(of)+` and v.currency = @currency and v.paid > 0),
-			n as (select coalesce(sum(n.returned), 0)::bigint as returned from credit_notes n join v on v.id = n.invoice_id
-				where n.tenant_id = @tenant and n.livemode = @live and n.refund = 'manual' and n.call_until is null),
+			n as (select coalesce(sum(n.returned) filter (where n.refund = 'manual' and n.call_until is null), 0)::bigint as returned,
+					coalesce(sum(n.returned) filter (where n.call_until is not null), 0)::bigint as begun from credit_notes n
+				join v on v.id = n.invoice_id where n.tenant_id = @tenant and n.livemode = @live),
 			p as (select coalesce(sum(p.refunded), 0)::bigint as refunded from v
 				join invoice_payments p on p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = v.id)
 		select greatest(0, a.returned - c.refunded - n.returned), a.free,
-			(coalesce((select sum(v.paid) from v), 0) - greatest(0, p.refunded - coalesce((select sum(v.returned_card) from v), 0)))::bigint
+			(n.begun + coalesce((select sum(v.paid) from v), 0) - greatest(0, p.refunded - coalesce((select sum(v.returned_card) from v), 0)))::bigint
 		from a, c, n, p`, accountArgs(of, pg.Args{}))
 }
 
