@@ -1,4 +1,4 @@
--- migrationlint:allow column-rewrite: it precedes 1.0.0, so no released version runs during it
+-- migrationlint:allow drop-column: it precedes 1.0.0, so no released version runs during it
 -- migrationlint:allow bulk-write: it precedes 1.0.0, so no released version runs during it
 -- +goose Up
 -- Money belongs to payments, and documents belong to customers. These columns are copies from their events, which show what is due.
