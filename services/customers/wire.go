@@ -54,18 +54,18 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	}
 	operations := operation.Runner{DB: p.DB, Keys: p.Idempotency}
 	rt.Every("unfinished steps", countEvery, app.NewUnfinished(p.Worker, time.Now, rt.Metrics).Run)
-	rt.Every("lead completer", workEvery, (&app.LeadCompleter{Leads: leads, Operations: operations, Tenants: tenants, Worker: p.Worker, Log: rt.Log}).Run)
+	completers := app.Completers{Operations: operations, Tenants: tenants, Worker: p.Worker, Log: rt.Log}
+	rt.Every("lead completer", workEvery, completers.Leads(leads))
 	rt.Every("quote expiry", workEvery, (&app.QuoteExpiry{Quotes: quotes, Worker: p.Worker, Log: rt.Log}).Run)
-	rt.Every("payment completer", workEvery, (&app.ReceiptCompleter{Accounts: accounts, Operations: operations, Worker: p.Worker, Log: rt.Log}).Run)
+	rt.Every("payment completer", workEvery, completers.Receipts(accounts))
 	for name, r := range map[string]*app.Reindexer{
 		"search index of customers": {DB: p.DB, Worker: p.Worker, List: store.UnsearchedCustomers, Write: store.ReindexCustomers},
 		"search index of leads":     {DB: p.DB, Worker: p.Worker, List: store.UnsearchedLeads, Write: store.ReindexLeads},
 	} {
 		rt.Every(name, workEvery, r.Run)
 	}
-	rt.Every("quote completer", workEvery, (&app.QuoteCompleter{Quotes: quotes, Operations: operations, Worker: p.Worker, Log: rt.Log}).Run)
-
-	rt.Every("credit note completer", workEvery, (&app.CreditNoteCompleter{CreditNotes: notes, Operations: operations, Worker: p.Worker, Log: rt.Log}).Run)
+	rt.Every("quote completer", workEvery, completers.Quotes(quotes))
+	rt.Every("credit note completer", workEvery, completers.CreditNotes(notes))
 
 	handlers := &api.API{
 		DB:          p.DB,

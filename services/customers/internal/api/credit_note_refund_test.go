@@ -20,7 +20,7 @@ import (
 func (w *world) completeNotes(d time.Duration) {
 	w.T.Helper()
 	w.clock.move(d)
-	if err := w.refunder.Run(w.T.Context()); err != nil {
+	if err := w.completers.CreditNotes(w.notes)(w.T.Context()); err != nil {
 		w.T.Fatal(err)
 	}
 }

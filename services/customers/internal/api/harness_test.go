@@ -55,11 +55,9 @@ type world struct {
 	leads      *app.Leads // of the last engine, like the fields below
 	quotes     *app.Quotes
 	expiry     *app.QuoteExpiry
-	completer  *app.QuoteCompleter
 	notes      *app.CreditNotes
 	accounts   *app.Accounts
-	refunder   *app.CreditNoteCompleter
-	recorder   *app.ReceiptCompleter
+	completers app.Completers
 	operations operation.Runner
 	late       atomic.Int64 // by how much the clock of the idempotency store is ahead
 	ahead      atomic.Int64 // by how much the clock of the leads is ahead
@@ -97,6 +95,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	wake := func() { w.wakes.Add(1) }
 	customers := &app.Customers{Idempotency: idempotency, Contract: server.Contract, Wake: wake}
 	w.operations = operation.Runner{DB: db, Keys: idempotency}
+	w.completers = app.Completers{Operations: w.operations, Tenants: w.tenants, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
 	catalogue := &app.Catalogue{DB: db, Bookings: w.bookings}
 	w.leads = &app.Leads{
 		DB: db, Catalogue: catalogue, Customers: customers, Bookings: w.bookings,
@@ -106,8 +105,6 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	w.serveQuotes(db, customers, invoices)
 	w.accounts = &app.Accounts{DB: db, Invoices: invoices, Payments: w.payments, Tenants: w.tenants}
 	w.notes = &app.CreditNotes{DB: db, Invoices: invoices, Accounts: w.accounts, Payments: w.payments, Tenants: w.tenants}
-	w.recorder = &app.ReceiptCompleter{Accounts: w.accounts, Operations: w.operations, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
-	w.refunder = &app.CreditNoteCompleter{CreditNotes: w.notes, Operations: w.operations, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
 	handlers := &api.API{
 		Quotes:      w.quotes,
 		Now:         w.clock.now,

@@ -3,7 +3,6 @@ package api_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -15,9 +14,6 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pgtest"
-
-	"holdfast.dev/services/customers/internal/app"
-	"holdfast.dev/services/customers/internal/peers/peerstest"
 )
 
 // complete runs the completer once, with a clock that is ahead by the given time.
@@ -25,8 +21,7 @@ func (w *world) complete(ahead time.Duration) {
 	w.T.Helper()
 	w.ahead.Store(int64(ahead))
 	defer w.ahead.Store(0)
-	c := &app.LeadCompleter{Leads: w.leads, Operations: w.operations, Tenants: &peerstest.Tenants{}, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
-	if err := c.Run(w.T.Context()); err != nil {
+	if err := w.completers.Leads(w.leads)(w.T.Context()); err != nil {
 		w.T.Error(err)
 	}
 }
@@ -167,7 +162,7 @@ func TestConversionsUnderRandomFailures(t *testing.T) {
 	var completers sync.WaitGroup
 	for range 2 {
 		completers.Go(func() {
-			c := &app.LeadCompleter{Leads: w.leads, Operations: w.operations, Tenants: &peerstest.Tenants{}, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
+			complete := w.completers.Leads(w.leads)
 			for {
 				select {
 				case <-stop:
@@ -175,7 +170,7 @@ func TestConversionsUnderRandomFailures(t *testing.T) {
 				default:
 				}
 				w.ahead.Add(int64(5 * time.Second)) // leases end early, while requests are still running
-				if err := c.Run(t.Context()); err != nil {
+				if err := complete(t.Context()); err != nil {
 					t.Error(err)
 				}
 			}
@@ -286,9 +281,9 @@ func TestCompletersAtOnce(t *testing.T) {
 	w.ahead.Store(int64(31 * time.Second))
 	var all sync.WaitGroup
 	for range 8 {
-		c := &app.LeadCompleter{Leads: w.leads, Operations: w.operations, Tenants: &peerstest.Tenants{}, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
+		complete := w.completers.Leads(w.leads)
 		all.Go(func() {
-			if err := c.Run(t.Context()); err != nil {
+			if err := complete(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})

@@ -152,7 +152,7 @@ func TestCrashedPayment(t *testing.T) {
 					w.act(ctx, v, "void").is(422, "invalid_status_transition")
 					w.has(ctx, v, "paid", 100, 0, 0)
 				case "completer":
-					if err := w.recorder.Run(t.Context()); err != nil {
+					if err := w.completers.Receipts(w.accounts)(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 				case "event":

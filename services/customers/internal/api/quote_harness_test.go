@@ -22,16 +22,14 @@ func (w *world) serveQuotes(db *pg.DB, customers *app.Customers, invoices app.In
 		Leads: w.leads, Invoices: invoices, Customers: customers, Numbers: &numbers.Numbers{DB: db, Table: "quote_counters", Format: "Q-%06d"},
 		Wake: func() { w.wakes.Add(1) }, Now: w.clock.now, Patience: 5 * time.Second,
 	}
-	log := slog.New(slog.DiscardHandler)
-	w.expiry = &app.QuoteExpiry{Quotes: w.quotes, Worker: w.DB.Worker, Log: log}
-	w.completer = &app.QuoteCompleter{Quotes: w.quotes, Operations: w.operations, Worker: w.DB.Worker, Log: log}
+	w.expiry = &app.QuoteExpiry{Quotes: w.quotes, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
 }
 
 // resumeAccepts runs the completer with a clock that is ahead by d.
 func (w *world) resumeAccepts(d time.Duration) {
 	w.T.Helper()
 	w.clock.move(d)
-	if err := w.completer.Run(w.T.Context()); err != nil {
+	if err := w.completers.Quotes(w.quotes)(w.T.Context()); err != nil {
 		w.T.Fatal(err)
 	}
 }

@@ -102,7 +102,7 @@ func (w *world) perform(ctx context.Context, id, verb string) outcome {
 		}
 		return outcome{}
 	case "complete":
-		if err := w.completer.Run(w.T.Context()); err != nil {
+		if err := w.completers.Quotes(w.quotes)(w.T.Context()); err != nil {
 			w.T.Error(err)
 		}
 		return outcome{}

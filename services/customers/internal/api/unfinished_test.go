@@ -78,7 +78,7 @@ func TestUnfinishedStepsAreCounted(t *testing.T) {
 // record runs the completer of recorded payments.
 func (w *world) record() {
 	w.T.Helper()
-	if err := w.recorder.Run(w.T.Context()); err != nil {
+	if err := w.completers.Receipts(w.accounts)(w.T.Context()); err != nil {
 		w.T.Fatal(err)
 	}
 }

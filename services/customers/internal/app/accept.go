@@ -3,8 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"time"
 
 	"holdfast.dev/libs/apperr"
@@ -167,81 +165,30 @@ func notLost(ctx context.Context, tx pg.Tx, b domain.Booking) error {
 	return nil
 }
 
-// leftAccept is an accept that a process has abandoned. A worker resumes it on behalf of the caller who began it.
-type leftAccept struct {
-	accept
-
-	acting caller.Caller
-}
-
-// Begin takes over the accept, unless it has ended or another process holds it.
-func (o *leftAccept) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
+// takeOver takes over the accept, unless it has ended or another process holds it.
+func (o *accept) takeOver(ctx context.Context, tx pg.Tx) error {
 	q, _, ok, err := store.LockFreeQuote(ctx, tx, o.id)
 	if err != nil {
-		return false, err
+		return err
 	}
 	now := o.Now()
 	if !ok || !q.Accepting.UnderWay() || now.Before(*q.Accepting.Next) {
-		return false, errAccepting
+		return errAccepting
 	}
 	q.Accepting = q.Accepting.Begin(now, "", "")
 	o.quote = q
 	store.SaveAccepting(tx, q)
-	return false, nil
+	return nil
 }
 
-// Call requests the booking from bookings, which creates it or returns the one that exists.
-func (o *leftAccept) Call(ctx context.Context) (err error) {
-	c := caller.FromContext(ctx)
-	if o.acting, err = o.Tenants.Acting(ctx, c.Tenant, c.Mode); err != nil {
-		return err
-	}
-	o.acting.RequestID, o.acting.OnBehalfOf = o.quote.Accepting.Request, o.quote.Accepting.Actor
-	ctx = caller.With(ctx, o.acting)
+func (o *accept) began() (request, actor string) {
+	return o.quote.Accepting.Request, o.quote.Accepting.Actor
+}
+
+// repeat requests the booking from bookings, which creates it or returns the one that exists.
+func (o *accept) repeat(ctx context.Context) (err error) {
 	if o.info, err = o.Tenants.Invoicing(ctx); err != nil {
 		return err
 	}
-	return o.accept.Call(ctx)
-}
-
-// Finish writes the result.
-func (o *leftAccept) Finish(ctx context.Context, tx pg.Tx) (domain.Quote, error) {
-	return o.accept.Finish(caller.With(ctx, o.acting), tx)
-}
-
-// Release ends the accept without effect.
-func (o *leftAccept) Release(ctx context.Context, tx pg.Tx) error {
-	return o.accept.Release(caller.With(ctx, o.acting), tx)
-}
-
-// QuoteCompleter resumes the accepts that a process has abandoned. Afterwards, the quote is either accepted or in the status sent
-// as before. Any number of processes may run it at the same time.
-type QuoteCompleter struct {
-	Quotes     *Quotes
-	Operations operation.Runner
-	Worker     *pg.DB // worker role: finds abandoned accepts
-	Log        *slog.Logger
-
-	failing operation.Failing
-}
-
-// Run resumes abandoned accepts of all tenants. After a failure, it retries the accept after a delay that doubles each time.
-func (a *QuoteCompleter) Run(ctx context.Context) error {
-	left := operation.Workers[store.QuoteLeft]{
-		Service: "customers", DB: a.Worker, Now: a.Quotes.Now, Find: store.QuotesLeft,
-		Owner: func(row store.QuoteLeft) operation.Owner { return row.Owner },
-		Do: func(ctx context.Context, row store.QuoteLeft) error {
-			if err := a.complete(ctx, row.ID); err != nil {
-				return fmt.Errorf("quote %s: %w", row.ID, err)
-			}
-			return nil
-		},
-		Report: a.failing.Report(a.Log, "accepts of quotes that cannot be completed"),
-	}
-	return left.Run(ctx)
-}
-
-// complete runs the next attempt at one accept.
-func (a *QuoteCompleter) complete(ctx context.Context, id domain.QuoteID) error {
-	return operation.Resume(ctx, a.Operations, &leftAccept{accept: accept{Quotes: a.Quotes, id: id, quote: domain.Quote{ID: id}}})
+	return o.Call(ctx)
 }

@@ -343,3 +343,23 @@ func severalCustomers(found []domain.Customer, field string) error {
 	}
 	return apperr.Field("customer_id", "Several customers have the lead's %s. Set customer_id to one of %s.", field, list)
 }
+
+// takeOver takes over the conversion, unless it has ended or another process holds it.
+func (o *conversion) takeOver(ctx context.Context, tx pg.Tx) error {
+	now := o.Now()
+	l, err := store.StuckLeadForUpdate(ctx, tx, o.id, now)
+	if errors.Is(err, domain.ErrLeadNotFound) {
+		return errConverting
+	}
+	if err != nil {
+		return err
+	}
+	l.Conversion = l.Conversion.Begin(now)
+	o.lead = l
+	return store.BeginConversion(ctx, tx, l)
+}
+
+func (o *conversion) began() (request, actor string) { return "", o.lead.Conversion.Actor }
+
+// repeat requests the booking from bookings, which creates it or returns the one that exists.
+func (o *conversion) repeat(ctx context.Context) error { return o.Call(ctx) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 
 	"holdfast.dev/libs/caller"
@@ -153,7 +152,7 @@ func (o *creditNote) issue(ctx context.Context, tx pg.Tx, of domain.AccountRef) 
 	return n, err
 }
 
-// Call requests the refund from payments. An unknown outcome is not an error: CreditNoteCompleter repeats the request.
+// Call requests the refund from payments. An unknown outcome is not an error: a worker repeats the request.
 func (o *creditNote) Call(ctx context.Context) error {
 	if o.note.Calling.UnderWay() {
 		_ = o.request(ctx)
@@ -355,64 +354,20 @@ func (a *CreditNotes) ApplyEvent(ctx context.Context, event ids.Event, id domain
 	return nil
 }
 
-// leftCreditNote is a credit note whose request to payments has an unknown outcome. CreditNoteCompleter repeats it on behalf of the
-// caller who created the credit note.
-type leftCreditNote struct {
-	creditNote
-
-	acting caller.Caller
-}
-
-// Begin takes over the request to payments, unless it has ended or another process holds it.
-func (o *leftCreditNote) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
+// takeOver takes over the request to payments, unless it has ended or another process holds it.
+func (o *creditNote) takeOver(ctx context.Context, tx pg.Tx) (err error) {
 	if o.note, err = store.CreditNoteForUpdate(ctx, tx, o.note.ID); err != nil {
-		return false, err
-	}
-	if !o.note.Calling.UnderWay() {
-		return false, operation.ErrUnderWay
-	}
-	return false, o.lease(ctx, tx)
-}
-
-// Call repeats the request to payments, which returns the state of the refund. It returns an error if the outcome is still unknown.
-func (o *leftCreditNote) Call(ctx context.Context) (err error) {
-	c := caller.FromContext(ctx)
-	if o.acting, err = o.Tenants.Acting(ctx, c.Tenant, c.Mode); err != nil {
 		return err
 	}
-	o.acting.RequestID, o.acting.OnBehalfOf = o.note.Calling.Request, o.note.Calling.Actor
-	return o.request(caller.With(ctx, o.acting))
-}
-
-// Finish writes the state of the refund.
-func (o *leftCreditNote) Finish(ctx context.Context, tx pg.Tx) (domain.CreditNote, error) {
-	return o.creditNote.Finish(caller.With(ctx, o.acting), tx)
-}
-
-// CreditNoteCompleter repeats the requests to payments whose outcome is unknown, until the gateway knows the refund or it has failed.
-// Any number of processes may run it at the same time.
-type CreditNoteCompleter struct {
-	CreditNotes *CreditNotes
-	Operations  operation.Runner
-	Worker      *pg.DB // worker role: finds these requests
-	Log         *slog.Logger
-
-	failing operation.Failing
-}
-
-// Run repeats the requests of all tenants that are due.
-func (a *CreditNoteCompleter) Run(ctx context.Context) error {
-	left := operation.Workers[store.CreditNoteLeft]{
-		Service: "customers", DB: a.Worker, Now: a.CreditNotes.Invoices.Now, Find: store.CreditNotesLeft,
-		Owner: func(row store.CreditNoteLeft) operation.Owner { return row.Owner },
-		Do: func(ctx context.Context, row store.CreditNoteLeft) error {
-			op := &leftCreditNote{creditNote: creditNote{CreditNotes: a.CreditNotes, note: domain.CreditNote{ID: row.ID}}}
-			if err := operation.Resume(ctx, a.Operations, op); err != nil {
-				return fmt.Errorf("credit note %s: %w", row.ID, err)
-			}
-			return nil
-		},
-		Report: a.failing.Report(a.Log, "refunds of credit notes that cannot be completed"),
+	if !o.note.Calling.UnderWay() {
+		return operation.ErrUnderWay
 	}
-	return left.Run(ctx)
+	return o.lease(ctx, tx)
 }
+
+func (o *creditNote) began() (request, actor string) {
+	return o.note.Calling.Request, o.note.Calling.Actor
+}
+
+// repeat is Call, but returns an error if the outcome is still unknown.
+func (o *creditNote) repeat(ctx context.Context) error { return o.request(ctx) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
@@ -270,63 +269,17 @@ type anyVersion struct{}
 // Check implements patch.Precondition.
 func (anyVersion) Check(int64) error { return nil }
 
-// leftReceipt is a payment whose request to payments has an unknown outcome. ReceiptCompleter repeats it on behalf of the caller who
-// recorded the payment.
-type leftReceipt struct {
-	receipt
-
-	acting caller.Caller
-}
-
-// Begin takes over the request to payments, unless it has ended or another process holds it.
-func (o *leftReceipt) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
-	done, err = o.resume(ctx, tx, o.receipt.receipt.ID)
+// takeOver takes over the request to payments, unless it has ended or another process holds it.
+func (o *receipt) takeOver(ctx context.Context, tx pg.Tx) error {
+	done, err := o.resume(ctx, tx, o.receipt.ID)
 	if done || errors.Is(err, domain.ErrPaymentNotFound) {
-		return false, operation.ErrUnderWay
+		return operation.ErrUnderWay
 	}
-	return false, err
+	return err
 }
 
-// Call repeats the request to payments.
-func (o *leftReceipt) Call(ctx context.Context) (err error) {
-	c := caller.FromContext(ctx)
-	if o.acting, err = o.Tenants.Acting(ctx, c.Tenant, c.Mode); err != nil {
-		return err
-	}
-	calling := o.receipt.receipt.Calling
-	o.acting.RequestID, o.acting.OnBehalfOf = calling.Request, calling.Actor
-	return o.receipt.Call(caller.With(ctx, o.acting))
+func (o *receipt) began() (request, actor string) {
+	return o.receipt.Calling.Request, o.receipt.Calling.Actor
 }
 
-// Finish applies the account of payments.
-func (o *leftReceipt) Finish(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
-	return o.receipt.Finish(caller.With(ctx, o.acting), tx)
-}
-
-// ReceiptCompleter repeats the requests to payments whose outcome is unknown, until the payment is recorded or refused. Any number of
-// processes may run it at the same time.
-type ReceiptCompleter struct {
-	Accounts   *Accounts
-	Operations operation.Runner
-	Worker     *pg.DB // worker role: finds these requests
-	Log        *slog.Logger
-
-	failing operation.Failing
-}
-
-// Run repeats the requests of all tenants that are due.
-func (a *ReceiptCompleter) Run(ctx context.Context) error {
-	left := operation.Workers[store.ReceiptLeft]{
-		Service: "customers", DB: a.Worker, Now: a.Accounts.Invoices.Now, Find: store.ReceiptsLeft,
-		Owner: func(row store.ReceiptLeft) operation.Owner { return row.Owner },
-		Do: func(ctx context.Context, row store.ReceiptLeft) error {
-			op := &leftReceipt{receipt: receipt{Accounts: a.Accounts, receipt: domain.Receipt{ID: row.ID}}}
-			if err := operation.Resume(ctx, a.Operations, op); err != nil {
-				return fmt.Errorf("payment %s: %w", row.ID, err)
-			}
-			return nil
-		},
-		Report: a.failing.Report(a.Log, "payments that cannot be recorded"),
-	}
-	return left.Run(ctx)
-}
+func (o *receipt) repeat(ctx context.Context) error { return o.Call(ctx) }

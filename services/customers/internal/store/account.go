@@ -210,18 +210,11 @@ func DeleteReceipt(ctx context.Context, tx pg.Tx, id domain.PaymentID) error {
 	return nil
 }
 
-// ReceiptLeft is a payment whose request to payments a worker has to repeat.
-type ReceiptLeft struct {
-	operation.Owner
-
-	ID domain.PaymentID
-}
-
 // ReceiptsLeft returns up to limit payments of all tenants and modes whose request to payments a worker has to repeat, oldest first. It
 // skips the owners in except. tx has the worker role.
-func ReceiptsLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Owner, limit int) ([]ReceiptLeft, error) {
+func ReceiptsLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Owner, limit int) ([]Left[domain.PaymentID], error) {
 	tenants, modes := operation.Owners(except)
-	return pg.Many(ctx, tx, pgx.RowToStructByName[ReceiptLeft], `
+	return pg.Many(ctx, tx, pgx.RowToStructByName[Left[domain.PaymentID]], `
 		select c.tenant_id, c.livemode, c.id::uuid as id from charges c
 		where c.call_until is not null and c.call_next <= $3`+operation.Outside("c")+`
 		order by c.call_next, c.id limit $4`, tenants, modes, real, limit)

@@ -206,18 +206,11 @@ func CreditNotes(ctx context.Context, q pg.Q, f CreditNoteFilter, r page.Request
 	return page.Read(ctx, q, r, scanCreditNote, `select `+noteColumns+` from credit_notes n `+tail, args...)
 }
 
-// CreditNoteLeft is a credit note whose request to payments a worker has to repeat.
-type CreditNoteLeft struct {
-	operation.Owner
-
-	ID domain.CreditNoteID
-}
-
 // CreditNotesLeft returns up to limit credit notes of all tenants and modes whose request to payments a worker has to repeat, oldest
 // first. It skips the owners in except. tx has the worker role.
-func CreditNotesLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Owner, limit int) ([]CreditNoteLeft, error) {
+func CreditNotesLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Owner, limit int) ([]Left[domain.CreditNoteID], error) {
 	tenants, modes := operation.Owners(except)
-	return pg.Many(ctx, tx, pgx.RowToStructByName[CreditNoteLeft], `
+	return pg.Many(ctx, tx, pgx.RowToStructByName[Left[domain.CreditNoteID]], `
 		select n.tenant_id, n.livemode, n.id from credit_notes n
 		where n.call_until is not null and n.call_next <= $3`+operation.Outside("n")+`
 		order by n.call_next, n.id limit $4`, tenants, modes, real, limit)

@@ -86,18 +86,11 @@ func LeadOfNewCustomer(ctx context.Context, q pg.Q, id domain.CustomerID) (domai
 		  and l.converting_until is not null and l.converting_new_customer`, pg.Args{"id": id})
 }
 
-// StuckLead is a lead whose conversion no process is working on.
-type StuckLead struct {
-	operation.Owner
-
-	ID domain.LeadID
-}
-
-// StuckLeads returns up to limit leads of all tenants and modes whose conversion was abandoned before now, oldest first. It skips
+// LeadsLeft returns up to limit leads of all tenants and modes whose conversion was abandoned before now, oldest first. It skips
 // the owners in except. tx has the worker role.
-func StuckLeads(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Owner, limit int) ([]StuckLead, error) {
+func LeadsLeft(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Owner, limit int) ([]Left[domain.LeadID], error) {
 	tenants, modes := operation.Owners(except)
-	return pg.Many(ctx, tx, pgx.RowToStructByName[StuckLead], `
+	return pg.Many(ctx, tx, pgx.RowToStructByName[Left[domain.LeadID]], `
 		select l.tenant_id, l.livemode, l.id from leads l where l.converting_until is not null and l.converting_until <= $3`+operation.Outside("l")+`
 		order by l.converting_until, l.id limit $4`, tenants, modes, now, limit)
 }

@@ -216,7 +216,7 @@ func TestLookupsOfConversionsUseTheirIndexes(t *testing.T) {
 	}
 	err = db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 		plan := pgtest.NewExplained(t, tx)
-		stuck, err := store.StuckLeads(ctx, plan, time.Now(), nil, 10)
+		stuck, err := store.LeadsLeft(ctx, plan, time.Now(), nil, 10)
 		if len(stuck) != 2 || stuck[0].TenantID != tenant || stuck[0].Livemode {
 			t.Errorf("found %v", stuck)
 		}

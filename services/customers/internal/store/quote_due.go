@@ -54,18 +54,18 @@ func LapsedQuotesOfTenant(ctx context.Context, q pg.Q, now time.Time, limit int)
 		order by q.expires_at, q.id limit @limit`, pg.Args{"now": now, "limit": limit})
 }
 
-// QuoteLeft is a quote whose accept a worker has to resume.
-type QuoteLeft struct {
+// Left is an operation that a worker has to resume.
+type Left[ID any] struct {
 	operation.Owner
 
-	ID domain.QuoteID
+	ID ID // of its object
 }
 
 // QuotesLeft returns up to limit quotes of all tenants and modes whose accept a worker has to resume, oldest first. It skips the
 // owners in except. tx has the worker role.
-func QuotesLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Owner, limit int) ([]QuoteLeft, error) {
+func QuotesLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Owner, limit int) ([]Left[domain.QuoteID], error) {
 	tenants, modes := operation.Owners(except)
-	return pg.Many(ctx, tx, pgx.RowToStructByName[QuoteLeft], `
+	return pg.Many(ctx, tx, pgx.RowToStructByName[Left[domain.QuoteID]], `
 		select q.tenant_id, q.livemode, q.id from quotes q
 		where q.accept_until is not null and q.accept_next <= $3`+operation.Outside("q")+`
 		order by q.accept_next, q.id limit $4`, tenants, modes, real, limit)

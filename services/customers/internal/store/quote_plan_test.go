@@ -190,7 +190,7 @@ func checkWorkersFindWhatIsDue(t *testing.T, db *pgtest.DB, tenant ids.Tenant) {
 		t.Errorf("%d have expired, %d of the tenant", n, mine)
 	}
 	for name, except := range map[string][]operation.Owner{"all": nil, "but the tenant's": {{TenantID: tenant}}} {
-		var left []store.QuoteLeft
+		var left []store.Left[domain.QuoteID]
 		err := db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) (err error) {
 			left, err = store.QuotesLeft(ctx, tx, time.Now(), except, 1000)
 			return err
