@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
 
 	"holdfast.dev/services/payments/internal/domain"
 )
@@ -22,7 +23,7 @@ type moneyModel struct {
 	cards     []intent
 	cash      map[ids.Payment]int64 // payments that are not reversed
 	notes     int64                 // returned outside the gateway
-	elsewhere bool                  // whether others have refunded anything
+	elsewhere bool                  // whether others have refunded anything, or a bank has taken money back
 }
 
 // refunds have these states at the gateway when they are created.
@@ -46,7 +47,14 @@ func (m *moneyModel) left() int64 {
 // sums returns what was received and returned, as the gateway and the recorded payments say.
 func (m *moneyModel) sums() (received, returned int64) {
 	for _, p := range m.cards {
-		m.gateway.Change(p.ID, func(s *domain.Snapshot) { received, returned = received+s.Received, returned+s.Refunded })
+		m.gateway.Change(p.ID, func(s *domain.Snapshot) {
+			received, returned = received+s.Received, returned+s.Refunded
+			for _, d := range s.Disputes {
+				if d.Status == domain.DisputeLost {
+					returned += min(d.Amount.Minor, s.Received-s.Refunded)
+				}
+			}
+		})
 	}
 	for _, minor := range m.cash {
 		received += minor
@@ -124,8 +132,8 @@ func (m *moneyModel) step() string {
 			m.gateway.Change(p.ID, func(s *domain.Snapshot) {
 				s.DisputesRead = true
 				status := []domain.DisputeStatus{domain.DisputeNeedsResponse, "won", "lost"}[m.rnd.IntN(3)]
-				s.Disputes = []domain.Dispute{{ID: "dp_" + p.ID, Status: status, Amount: domain.Intent{}.Amount}}
-				s.Disputes[0].Amount.Currency = "USD"
+				s.Disputes = []domain.Dispute{{ID: "dp_" + p.ID, Status: status, Amount: money.Amount{Minor: minor, Currency: "USD"}}}
+				m.elsewhere = m.elsewhere || status == domain.DisputeLost
 			})
 			m.refresh(m.ctx, p.ID)
 		}

@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/pgtest"
 	"holdfast.dev/proto/internalapi"
 
@@ -205,19 +206,30 @@ func TestOwedRefundOverManyPayments(t *testing.T) {
 }
 
 // TestOwedRefundGoesOverAnotherPayment checks that a payment that cannot be refunded does not stop another one from returning the
-// owed amount.
+// owed amount. A payment that is known to be disputed is not tried before the others.
 func TestOwedRefundGoesOverAnotherPayment(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	ctx := w.tenant()
-	b := w.bookings.Add(ctx, "confirmed", 2000, 2000, "USD")
-	older, newer := w.paidOf(ctx, b, 1000), w.paidOf(ctx, b, 1000)
-	w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 800, map[string]bool{older.ID: false, newer.ID: false}))
-	w.gateway.Disputed = map[string]bool{newer.ID: true}
-	w.lose(ctx, b, "cancelled", 2)
-	w.settle()
-	if w.returned(older) != 800 || w.returned(newer) != 0 || w.owedState("done") != 1 {
-		t.Errorf("returned %d and %d", w.returned(older), w.returned(newer))
+	for _, known := range []bool{false, true} {
+		w := newWorld(t)
+		ctx := w.tenant()
+		b := w.bookings.Add(ctx, "confirmed", 2000, 2000, "USD")
+		older, newer := w.paidOf(ctx, b, 1000), w.paidOf(ctx, b, 1000)
+		w.bookings.SetSettlement(ctx, b.ID, w.said(ctx, b, 800, map[string]bool{older.ID: false, newer.ID: false}))
+		w.gateway.Disputed = map[string]bool{newer.ID: true}
+		if known {
+			w.gateway.Change(newer.ID, func(s *domain.Snapshot) {
+				s.DisputesRead, s.Disputes = true, []domain.Dispute{{ID: "dp_1", Status: domain.DisputeNeedsResponse, Amount: money.Amount{Minor: 1000, Currency: "USD"}}}
+			})
+			w.refresh(ctx, newer.ID)
+		}
+		w.lose(ctx, b, "cancelled", 2)
+		w.settle()
+		if w.returned(older) != 800 || w.returned(newer) != 0 || w.owedState("done") != 1 {
+			t.Errorf("returned %d and %d", w.returned(older), w.returned(newer))
+		}
+		if n := w.Count(`select count(*) from refund_allocations where status = 'refused'`); (n == 0) != known {
+			t.Errorf("the gateway has refused %d refunds", n)
+		}
 	}
 }
 

@@ -129,16 +129,16 @@ func (o OwedRefund) NextTry() *time.Time {
 // Waits reports whether payments with a failed refund are not retried yet.
 func (o OwedRefund) Waits(now time.Time) bool { return o.RetryAt != nil && now.Before(*o.RetryAt) }
 
-// SelectPayments orders the payments for the next refund. Those with a failed refund come last, and they are omitted while the owed
-// refund waits.
+// SelectPayments orders the payments for the next refund. Disputed ones and those with a failed refund come last. The latter are omitted
+// while the owed refund waits.
 func (o OwedRefund) SelectPayments(intents []Intent, failed map[IntentID]bool, now time.Time) []Intent {
 	var first, last []Intent
 	for _, p := range intents {
 		switch {
 		case p.Amount.Currency != o.Code:
-		case !failed[p.ID]:
+		case !failed[p.ID] && !p.Disputed:
 			first = append(first, p)
-		case !o.Waits(now):
+		case !failed[p.ID] || !o.Waits(now):
 			last = append(last, p)
 		}
 	}

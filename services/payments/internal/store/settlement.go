@@ -277,7 +277,7 @@ func OwedPayments(ctx context.Context, tx pg.Tx, o domain.OwedRefund, limit int)
 	}
 	args["failed"] = failed
 	list, err := pg.Many(ctx, tx, scanIntent, oneIntent+those+`
-		order by p.id = any(@failed), p.created_at desc, p.id desc limit @limit`, args)
+		order by p.disputed or p.id = any(@failed), p.created_at desc, p.id desc limit @limit`, args)
 	return list, marked, err
 }
 
