@@ -416,20 +416,21 @@ func TestIdempotency(t *testing.T) {
 	if _, header, _ := s.post("sk_test_demo", "/v1/payment_intents", create, "Idempotency-Key", "a"); header.Get("Idempotent-Replayed") != "" {
 		t.Error("a key outlives its 24 hours")
 	}
-	// A key is in use while its request is running.
-	s.control("POST", "faults", map[string]any{"action": "delay", "wait": "2s", "method": "POST", "times": 1}, nil)
-	first := make(chan int)
-	go func() {
-		status, _, _ := s.post("sk_test_demo", "/v1/payment_intents", create, "Idempotency-Key", "slow")
-		first <- status
-	}()
-	until(t, "the key is in use", func() bool {
-		status, _, _ := s.post("sk_test_demo", "/v1/payment_intents", fmt.Sprint(create), "Idempotency-Key", "slow")
-		return status == 409
+	// A key is in use while its request is running: of two requests at the same time, the second one is refused.
+	n := 0
+	until(t, "a key is in use", func() bool {
+		n++
+		s.control("POST", "faults", map[string]any{"action": "delay", "wait": "2s", "method": "POST", "times": 1}, nil)
+		statuses := make(chan int, 2)
+		for range 2 {
+			go func() {
+				status, _, _ := s.post("sk_test_demo", "/v1/payment_intents", create, "Idempotency-Key", fmt.Sprint("slow", n))
+				statuses <- status
+			}()
+		}
+		refused, created := <-statuses, <-statuses
+		return refused == 409 && created == 200
 	})
-	if status := <-first; status != 200 {
-		t.Errorf("the first request: %d", status)
-	}
 }
 
 // TestExpansions checks that an expansion that does not exist is refused before the request has an effect.

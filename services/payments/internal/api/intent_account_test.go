@@ -28,7 +28,9 @@ func (w *world) payFor(ctx context.Context, b domain.Booking, v domain.InvoiceID
 func TestIntentsRestOnTheAccount(t *testing.T) {
 	t.Parallel()
 	for name, pay := range map[string]func(w *world, ctx context.Context, b domain.Booking, version int64){
-		"card": func(w *world, ctx context.Context, b domain.Booking, _ int64) { w.payFor(ctx, b, domain.InvoiceID{}, 300) },
+		"card": func(w *world, ctx context.Context, b domain.Booking, _ int64) {
+			w.payFor(ctx, b, domain.InvoiceID{}, 300)
+		},
 		"cash": func(w *world, ctx context.Context, b domain.Booking, version int64) {
 			w.receive(ctx, b.ID, ids.New[ids.PaymentPrefix](), 300, version).is(200)
 		},

@@ -29,4 +29,3 @@ var (
 	ErrConnected = apperr.New(apperr.Conflict, "gateway_connected", "Another account is connected. Disconnect it first.")
 	ErrNoAccount = apperr.New(apperr.NotFound, "gateway_account_not_found", "No account is connected in this mode.")
 )
-
