@@ -133,12 +133,15 @@ func TestPrices(t *testing.T) {
 		"of 100 lines in thousandths": {
 			"KWD", domain.TaxExclusive, 0,
 			slices.Repeat([]domain.Line{{Quantity: 1, UnitAmount: 125}}, 100),
-			[4]int64{12_500, 0, 0, 12_500}, slices.Repeat([]domain.LineAmounts{{125, 0, 0}}, 100), nil,
+			[4]int64{12_500, 0, 0, 12_500},
+			slices.Repeat([]domain.LineAmounts{{125, 0, 0}}, 100), nil,
 		},
 		"of one such line": {
 			"KWD", domain.TaxExclusive, 0,
 			[]domain.Line{{Quantity: 100, UnitAmount: 125}},
-			[4]int64{12_500, 0, 0, 12_500}, []domain.LineAmounts{{12_500, 0, 0}}, nil,
+			[4]int64{12_500, 0, 0, 12_500},
+			[]domain.LineAmounts{{12_500, 0, 0}},
+			nil,
 		},
 	} {
 		terms := domain.PriceTerms{Behavior: tc.behavior, DiscountTotal: money.Amount{Minor: tc.discount, Currency: tc.code}}

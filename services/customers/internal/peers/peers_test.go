@@ -278,8 +278,10 @@ func TestCreate(t *testing.T) {
 		Key: "k", Quote: quote, Lead: lead, Body: []byte(`{"event_date":"2030-06-01"}`), Total: usd(500), Deposit: usd(0), ValidUntil: until,
 		Taxes: []money.TaxRow{{Tax: money.Tax{Name: "VAT", Rate: 88_750}, Taxable: 459, Amount: 41}},
 	})
-	if err != nil || !reflect.DeepEqual(got, domain.Booking{ID: booking, CustomerID: customer, ServiceID: service, Described: true, Status: "pending", Total: usd(595), Days: day(1), Version: 3,
-		Price: &domain.BookingPrice{Minor: 500, Behavior: domain.TaxExclusive, Taxes: []money.Tax{{Name: "VAT", Rate: 190_000}}}}) {
+	if err != nil || !reflect.DeepEqual(got, domain.Booking{
+		ID: booking, CustomerID: customer, ServiceID: service, Described: true, Status: "pending", Total: usd(595), Days: day(1), Version: 3,
+		Price: &domain.BookingPrice{Minor: 500, Behavior: domain.TaxExclusive, Taxes: []money.Tax{{Name: "VAT", Rate: 190_000}}},
+	}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	_, err = bookings.Create(ctx, domain.LinkedBooking{Key: "k", Lead: lead, Body: []byte(`{"event_date":"2030-06-01"}`), ValidUntil: until})
