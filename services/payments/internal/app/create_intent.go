@@ -72,6 +72,9 @@ func (o *createIntent) request(ctx context.Context) (p domain.Intent, err error)
 		return p, err
 	}
 	key := domain.BookingMoney(named, o.booking.Total.Currency)
+	if o.money.MoneyKey = key; !o.in.Limited(o.booking) {
+		return domain.NewIntent(o.in, o.booking, nil)
+	}
 	if o.money, err = store.MoneyAccount(ctx, o.DB.Read(ctx), key, nil); err != nil {
 		return p, err
 	}
@@ -128,7 +131,7 @@ func (o *createIntent) Begin(ctx context.Context, tx pg.Tx, begun string) (done 
 	if o.booking.Lost() { // in the meantime: Canceler, which cancels open intents, does not see this one
 		return false, domain.ErrNotPayable
 	}
-	if version != o.money.Version {
+	if o.in.Limited(o.booking) && version != o.money.Version {
 		return false, o.moved()
 	}
 	o.p, err = store.InsertIntent(ctx, tx, o.p)

@@ -89,10 +89,13 @@ func (in IntentInput) outstanding(b Booking, v *Invoice) (int64, error) {
 	return v.Due.Minor, nil
 }
 
-// amount returns the amount of the payment. A booking with a total of 0 has no price, so only an explicit amount or its invoice
-// determines the amount.
+// Limited reports whether the outstanding amount limits the payment. A booking with a total of 0 has no price, so only an explicit amount or
+// its invoice determines the amount.
+func (in IntentInput) Limited(b Booking) bool { return b.Total.Minor > 0 || in.Invoice != nil }
+
+// amount returns the amount of the payment.
 func (in IntentInput) amount(b Booking, outstanding int64) (int64, error) {
-	priced := b.Total.Minor > 0 || in.Invoice != nil
+	priced := in.Limited(b)
 	switch {
 	case priced && outstanding <= 0:
 		return 0, ErrAlreadyPaid
