@@ -155,9 +155,7 @@ func (a *Intents) write(ctx context.Context, tx pg.Tx, current, next domain.Inte
 		return domain.Intent{}, err
 	}
 	if next.RefundedElsewhere < current.RefundedElsewhere || next.Refunded < current.Refunded { // a refund that may have counted has failed
-		if err := store.WakeOwed(ctx, tx, next.BookingID, next.GatewayID, a.Now()); err != nil {
-			return domain.Intent{}, err
-		}
+		store.WakeOwed(tx, next.BookingID, next.GatewayID, a.Now())
 	}
 	previous := outbox.Diff(before, after)
 	if string(previous) == "{}" && next.FailedCharge == current.FailedCharge {
@@ -187,7 +185,8 @@ func (a *Intents) save(ctx context.Context, tx pg.Tx, current, next domain.Inten
 	if err != nil || next.Money() == current.Money() {
 		return saved, err
 	}
-	return saved, emitMoney(ctx, tx, a.Wake, domain.BookingMoney(next.BookingID, next.Amount.Currency))
+	_, err = emitMoney(ctx, tx, a.Wake, domain.BookingMoney(next.BookingID, next.Amount.Currency))
+	return saved, err
 }
 
 // actError returns the client's error for an action that failed. It returns the service's own errors unchanged.

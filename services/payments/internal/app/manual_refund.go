@@ -43,9 +43,7 @@ func (o *manualRefund) record(ctx context.Context, tx pg.Tx) (domain.Refund, err
 	if err != nil {
 		return domain.Refund{}, err
 	}
-	if err := store.WakeOwed(ctx, tx, o.named.booking, "", o.Intents.Now()); err != nil {
-		return domain.Refund{}, err
-	}
+	store.WakeOwed(tx, o.named.booking, "", o.Intents.Now())
 	account, err := store.MoneyAccountForUpdate(ctx, tx, key)
 	if err != nil {
 		return domain.Refund{}, err
@@ -57,10 +55,8 @@ func (o *manualRefund) record(ctx context.Context, tx pg.Tx) (domain.Refund, err
 	if r, err = store.InsertRefund(ctx, tx, r); err != nil {
 		return domain.Refund{}, err
 	}
-	if err := store.MoveMoney(ctx, tx, key, r.Move()); err != nil {
-		return domain.Refund{}, err
-	}
-	if err := emitMoney(ctx, tx, o.Intents.Wake, key); err != nil {
+	store.MoveMoney(tx, key, r.Move())
+	if _, err := emitMoney(ctx, tx, o.Intents.Wake, key); err != nil {
 		return domain.Refund{}, err
 	}
 	body, err := outbox.Body(ctx, view.Refund, r)

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -28,9 +27,9 @@ type Money struct {
 // Receive records a payment outside the gateway once, and returns the account with the entries since the version in the request. A
 // repeated request finds the payment.
 func (a *Money) Receive(ctx context.Context, in domain.Receipt) (domain.MoneyAccount, error) {
-	return a.move(ctx, in.MoneyKey, in.IfVersion, func(ctx context.Context, tx pg.Tx, account domain.MoneyAccount) (*domain.MoneyMove, error) {
-		if known, err := recorded(ctx, tx, account.MoneyKey, in.Payment.String()); err != nil || known {
-			return nil, err
+	return a.move(ctx, in.MoneyKey, in.Payment.String(), in.IfVersion, func(_ context.Context, _ pg.Tx, account domain.MoneyAccount, known *domain.MoneyEntry) (*domain.MoneyMove, error) {
+		if known != nil {
+			return nil, nil
 		}
 		move := in.Move()
 		return &move, account.Expect(in.IfVersion)
@@ -39,9 +38,9 @@ func (a *Money) Receive(ctx context.Context, in domain.Receipt) (domain.MoneyAcc
 
 // Return records once what a credit note has returned outside the gateway, like Receive.
 func (a *Money) Return(ctx context.Context, in domain.NoteReturn) (domain.MoneyAccount, error) {
-	return a.move(ctx, in.MoneyKey, in.IfVersion, func(ctx context.Context, tx pg.Tx, account domain.MoneyAccount) (*domain.MoneyMove, error) {
-		if known, err := recorded(ctx, tx, account.MoneyKey, in.Note.String()); err != nil || known {
-			return nil, err
+	return a.move(ctx, in.MoneyKey, in.Note.String(), in.IfVersion, func(_ context.Context, _ pg.Tx, account domain.MoneyAccount, known *domain.MoneyEntry) (*domain.MoneyMove, error) {
+		if known != nil {
+			return nil, nil
 		}
 		if err := account.Expect(in.IfVersion); err != nil {
 			return nil, err
@@ -53,72 +52,67 @@ func (a *Money) Return(ctx context.Context, in domain.NoteReturn) (domain.MoneyA
 
 // Reverse reverses a payment outside the gateway once, and returns the account with the entries since a version.
 func (a *Money) Reverse(ctx context.Context, key domain.MoneyKey, payment domain.PaymentID, since int64) (domain.MoneyAccount, error) {
-	return a.move(ctx, key, since, func(ctx context.Context, tx pg.Tx, account domain.MoneyAccount) (*domain.MoneyMove, error) {
-		found, err := store.MoneyObject(ctx, tx, key, payment.String())
-		if err != nil || found.ReversedAt != nil {
-			return nil, err
+	return a.move(ctx, key, payment.String(), since, func(ctx context.Context, tx pg.Tx, account domain.MoneyAccount, known *domain.MoneyEntry) (*domain.MoneyMove, error) {
+		switch {
+		case known == nil:
+			return nil, domain.ErrPaymentNotFound
+		case known.ReversedAt != nil:
+			return nil, nil
 		}
 		last, err := store.LastReturn(ctx, tx, key)
 		if err != nil {
 			return nil, err
 		}
-		move, err := account.Reverse(found, last, a.Now())
+		move, err := account.Reverse(*known, last, a.Now())
 		return &move, err
 	})
 }
 
-// recorded reports whether a payment or a return outside the gateway is recorded.
-func recorded(ctx context.Context, q pg.Q, key domain.MoneyKey, object string) (bool, error) {
-	_, err := store.MoneyObject(ctx, q, key, object)
-	if errors.Is(err, domain.ErrPaymentNotFound) {
-		return false, nil
-	}
-	return err == nil, err
-}
+// decision decides about a change of an account. known is the entry of the object; nil: it is not recorded. It returns nil if nothing
+// changes.
+type decision func(ctx context.Context, tx pg.Tx, account domain.MoneyAccount, known *domain.MoneyEntry) (*domain.MoneyMove, error)
 
-// move decides about a change under the lock of the account, and writes it with its event. decide returns nil if nothing changes.
+// move decides about a change under the lock of the account, and writes it with its event. It returns the account with the entries since a
+// version.
 func (a *Money) move(
-	ctx context.Context, key domain.MoneyKey, since int64,
-	decide func(ctx context.Context, tx pg.Tx, account domain.MoneyAccount) (*domain.MoneyMove, error),
+	ctx context.Context, key domain.MoneyKey, object string, since int64, decide decision,
 ) (out domain.MoneyAccount, err error) {
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if err := store.WakeOwed(ctx, tx, key.Booking, "", a.Now()); err != nil { // locked before the account
-			return err
-		}
-		account, err := store.MoneyAccountForUpdate(ctx, tx, key)
+		store.WakeOwed(tx, key.Booking, "", a.Now()) // locked before the account
+		account, known, err := store.MoneyObjectForUpdate(ctx, tx, key, object)
 		if err != nil {
 			return err
 		}
-		move, err := decide(ctx, tx, account)
+		move, err := decide(ctx, tx, account, known)
 		if err != nil {
 			return err
 		}
 		if move != nil {
-			if err := store.MoveMoney(ctx, tx, key, *move); err != nil {
-				return err
-			}
-			if err := emitMoney(ctx, tx, a.Wake, key); err != nil {
+			store.MoveMoney(tx, key, *move)
+			if out, err = emitMoney(ctx, tx, a.Wake, key); err != nil {
 				return err
 			}
 			tx.AfterCommit(func() { failpoint.Here("money.committed") })
 		}
-		out, err = store.MoneyAccount(ctx, tx, key, &since)
+		if move == nil || since != account.Version { // otherwise the event contains all entries since then
+			out, err = store.MoneyAccount(ctx, tx, key, &since)
+		}
 		return err
 	})
 	return out, err
 }
 
-// emitMoney emits the event of an account that the transaction has changed, with the entries that changed.
-func emitMoney(ctx context.Context, tx pg.Tx, wake func(), key domain.MoneyKey) error {
+// emitMoney emits the event of an account that the transaction has changed, with the entries that changed since the last event.
+func emitMoney(ctx context.Context, tx pg.Tx, wake func(), key domain.MoneyKey) (domain.MoneyAccount, error) {
 	account, moved, err := store.UnpublishedMoney(ctx, tx, key)
 	if err != nil || !moved {
-		return err
+		return account, err
 	}
 	body, err := contract.Encode(view.MoneyAccount(account))
 	if err != nil {
-		return err
+		return account, err
 	}
-	return outbox.Emit(ctx, tx, wake, accountMoved(account, body))
+	return account, outbox.Emit(ctx, tx, wake, accountMoved(account, body))
 }
 
 // MoneyPublisher emits the events of accounts that something other than this version of the service has changed: the migration, the
@@ -137,7 +131,10 @@ func (a *MoneyPublisher) Run(ctx context.Context) error {
 		Service: "payments",
 		DB:      a.Worker, Now: a.Money.Now, Find: store.MoneyUnpublished, Owner: func(row store.MoneyDue) operation.Owner { return row.Owner },
 		Do: func(ctx context.Context, row store.MoneyDue) error {
-			return a.Money.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return emitMoney(ctx, tx, a.Money.Wake, row.Key()) })
+			return a.Money.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+				_, err := emitMoney(ctx, tx, a.Money.Wake, row.Key())
+				return err
+			})
 		},
 		Report: a.failing.Report(a.Log, "accounts of money whose event cannot be emitted"),
 	}

@@ -105,7 +105,8 @@ func (a *Refunds) insert(ctx context.Context, tx pg.Tx, r domain.Refund) (domain
 	if err != nil {
 		return domain.Refund{}, err
 	}
-	return r, emitMoney(ctx, tx, a.Intents.Wake, r.MoneyKey())
+	_, err = emitMoney(ctx, tx, a.Intents.Wake, r.MoneyKey())
+	return r, err
 }
 
 // begun locks and reads the refund of an operation. It returns nil if there is none, or if the gateway refused all of it.
@@ -342,7 +343,7 @@ func (a *Refunds) write(ctx context.Context, tx pg.Tx, current, next domain.Refu
 		if err := store.Reserve(ctx, tx, part, next.MoneyKey(), held); err != nil {
 			return domain.Refund{}, err
 		}
-		if err := emitMoney(ctx, tx, a.Intents.Wake, next.MoneyKey()); err != nil {
+		if _, err := emitMoney(ctx, tx, a.Intents.Wake, next.MoneyKey()); err != nil {
 			return domain.Refund{}, err
 		}
 	}
@@ -373,7 +374,8 @@ func (a *Refunds) wakeOwed(ctx context.Context, tx pg.Tx, r domain.Refund, part 
 			return err
 		}
 	}
-	return store.WakeOwed(ctx, tx, r.BookingID, part.Intent, now)
+	store.WakeOwed(tx, r.BookingID, part.Intent, now)
+	return nil
 }
 
 // openAtOnce limits how many unfinished refunds of an intent are in memory at a time.

@@ -106,32 +106,34 @@ const thatAccount = `a.tenant_id = @tenant and a.livemode = @live and a.id = @ac
 // MoneyAccount reads an account with the entries that changed after a version; nil: without entries. An account without money has
 // only zeros.
 func MoneyAccount(ctx context.Context, q pg.Q, k domain.MoneyKey, since *int64) (domain.MoneyAccount, error) {
-	return moneyAccount(ctx, q, k, since, "")
-}
-
-// MoneyAccountForUpdate is MoneyAccount with a lock of the row until the transaction ends. It creates the row if there is none. A
-// transaction that also locks intents, refunds or owed refunds locks them first.
-func MoneyAccountForUpdate(ctx context.Context, tx pg.Tx, k domain.MoneyKey) (domain.MoneyAccount, error) {
-	const lock = ` for update`
-	found, err := moneyAccount(ctx, tx, k, nil, lock)
-	if err != nil || found.Version > 0 {
-		return found, err
+	after := noEntries
+	if since != nil {
+		after = `@since::bigint`
 	}
-	_, err = tx.Exec(ctx, `insert into money_accounts (tenant_id, livemode, id, currency, kind) values (@tenant, @live, @account, @code, @kind)
-		on conflict do nothing`, pg.Args{"account": k.UUID(), "code": k.Currency, "kind": k.Kind()})
-	if err != nil {
-		return domain.MoneyAccount{}, fmt.Errorf("create account: %w", err)
-	}
-	return moneyAccount(ctx, tx, k, nil, lock)
-}
-
-func moneyAccount(ctx context.Context, q pg.Q, k domain.MoneyKey, since *int64, lock string) (domain.MoneyAccount, error) {
-	found, err := pg.Many(ctx, q, scanMoney(k), `select `+accountState(`@since::bigint`)+` from money_accounts a where `+thatAccount+lock, moneyArgs(k, since))
+	found, err := pg.Many(ctx, q, scanMoney(k), `select `+accountState(after)+` from money_accounts a where `+thatAccount, moneyArgs(k, since))
 	if err != nil || len(found) == 0 {
 		return domain.MoneyAccount{MoneyKey: k}, err
 	}
 	return found[0], nil
 }
+
+// MoneyAccountForUpdate is MoneyAccount with a lock of the row until the transaction ends. It creates the row if there is none. A
+// transaction that also locks intents, refunds or owed refunds locks them first.
+func MoneyAccountForUpdate(ctx context.Context, tx pg.Tx, k domain.MoneyKey) (domain.MoneyAccount, error) {
+	createMoney(tx, k)
+	return pg.One(ctx, tx, scanMoney(k), pgx.ErrNoRows, moneyAccountForUpdate, moneyArgs(k, nil))
+}
+
+// createMoney creates the row of an account if there is none, with the next statement, before it.
+func createMoney(tx pg.Tx, k domain.MoneyKey) {
+	pg.Queue(tx, "create account", `insert into money_accounts (tenant_id, livemode, id, currency, kind) values (@tenant, @live, @account, @code, @kind)
+		on conflict do nothing`, pg.Args{"account": k.UUID(), "code": k.Currency, "kind": k.Kind()})
+}
+
+// noEntries is a version after which the server plans no entries.
+const noEntries = `null`
+
+var moneyAccountForUpdate = `select ` + accountState(noEntries) + ` from money_accounts a where ` + thatAccount + ` for update`
 
 // moneyVersion selects the version of the account of a booking.
 const moneyVersion = `select m.version from money_accounts m
@@ -145,18 +147,30 @@ func MoneyToReturn(ctx context.Context, q pg.Q, booking domain.BookingID) (domai
 	return domain.BookingMoney(booking, code), err
 }
 
-// MoneyObject reads the entry of a payment or a return of an account outside the gateway, or returns domain.ErrPaymentNotFound.
-func MoneyObject(ctx context.Context, q pg.Q, k domain.MoneyKey, object string) (domain.MoneyEntry, error) {
-	return pg.One(ctx, q, func(row pgx.CollectableRow) (e domain.MoneyEntry, err error) {
-		err = row.Scan(&e.Object, &e.Method, &e.Received, &e.InvoiceID, &e.ReversedAt)
-		return e, err
-	}, domain.ErrPaymentNotFound, `
+// MoneyObjectForUpdate is MoneyAccountForUpdate, and also reads the entry of a payment or a return outside the gateway; nil: there is none.
+func MoneyObjectForUpdate(ctx context.Context, tx pg.Tx, k domain.MoneyKey, object string) (a domain.MoneyAccount, e *domain.MoneyEntry, err error) {
+	createMoney(tx, k)
+	args := moneyArgs(k, nil)
+	args["object"] = object
+	b := &pgx.Batch{}
+	b.Queue(moneyAccountForUpdate, args)
+	b.Queue(`
 		select e.object, e.method, case when e.kind = 'received' then e.amount else 0 end, e.invoice_id, (
 			select r.at from money_entries r where r.tenant_id = @tenant and r.livemode = @live and r.object = e.object and r.method <> 'card'
 				and r.kind = 'received_reversed')
 		from money_entries e where e.tenant_id = @tenant and e.livemode = @live and e.object = @object and e.method <> 'card'
-			and e.kind in ('received', 'returned') and e.account_id = @account and e.currency = @code`,
-		pg.Args{"account": k.UUID(), "code": k.Currency, "object": object})
+			and e.kind in ('received', 'returned') and e.account_id = @account and e.currency = @code`, args)
+	res := tx.SendBatch(ctx, b)
+	defer func() { err = errors.Join(err, res.Close()) }()
+	account, err := pg.NextOne(res, scanMoney(k))
+	if err != nil {
+		return a, nil, err
+	}
+	e, err = pg.NextOne(res, func(row pgx.CollectableRow) (e domain.MoneyEntry, err error) {
+		err = row.Scan(&e.Object, &e.Method, &e.Received, &e.InvoiceID, &e.ReversedAt)
+		return e, err
+	})
+	return *account, e, err
 }
 
 // LastReturn returns the public id of the newest return of an account: the refund or the credit note, or the card payment that others
@@ -186,17 +200,21 @@ func LastReturn(ctx context.Context, q pg.Q, k domain.MoneyKey) (string, error) 
 	return last[0].Object, nil
 }
 
-// MoveMoney changes an account and adds the entry.
-func MoveMoney(ctx context.Context, tx pg.Tx, k domain.MoneyKey, m domain.MoneyMove) error {
-	_, err := tx.Exec(ctx, `select move_money(@tenant, @live, @account, @kind, @code, @entry, @minor, 0, @fact, @method, @object, @invoice, @note, @at)`,
+// MoveMoney changes an account and adds the entry, with the next statement, before it. That statement returns domain.ErrUnbacked if the
+// constraint of the accounts prevents the change.
+func MoveMoney(tx pg.Tx, k domain.MoneyKey, m domain.MoneyMove) {
+	b := &pgx.Batch{}
+	b.Queue(`select move_money(@tenant, @live, @account, @kind, @code, @entry, @minor, 0, @fact, @method, @object, @invoice, @note, @at)`,
 		pg.Args{
 			"account": k.UUID(), "kind": k.Kind(), "code": k.Currency, "entry": m.Kind, "minor": m.Minor, "fact": m.Kind == domain.EntryReceived,
 			"method": m.Method, "object": m.Object, "invoice": m.Invoice, "note": m.CreditNote, "at": m.At,
 		})
-	if err != nil {
-		return backed(fmt.Errorf("move money of %s: %w", k, err))
-	}
-	return nil
+	tx.Guard(b, func(res pgx.BatchResults) error {
+		if _, err := res.Exec(); err != nil {
+			return backed(fmt.Errorf("move money of %s: %w", k, err))
+		}
+		return nil
+	})
 }
 
 // backed returns domain.ErrUnbacked if the constraint of the accounts has prevented a write.

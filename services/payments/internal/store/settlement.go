@@ -171,16 +171,12 @@ func SaveOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund, raise bool) er
 	return nil
 }
 
-// WakeOwed makes the owed refund of an intent of a booking due, because the money of a refund of the intent has moved. The
-// transaction has locked the intent.
-func WakeOwed(ctx context.Context, tx pg.Tx, booking domain.BookingID, intent domain.GatewayID, now time.Time) error {
-	_, err := tx.Exec(ctx, `update automatic_refunds o set due_at = @now
+// WakeOwed makes the owed refund of an intent of a booking due, with the next statement, before it, because the money of a refund of the
+// intent has moved. The transaction has locked the intent.
+func WakeOwed(tx pg.Tx, booking domain.BookingID, intent domain.GatewayID, now time.Time) {
+	pg.Queue(tx, "wake owed refunds", `update automatic_refunds o set due_at = @now
 		where o.tenant_id = @tenant and o.livemode = @live and o.booking_id = @booking and o.state <> 'closed'
 			and (o.cause = 'cancelled' or o.subject = @intent)`, pg.Args{"booking": booking, "intent": string(intent), "now": now})
-	if err != nil {
-		return fmt.Errorf("wake owed refunds: %w", err)
-	}
-	return nil
 }
 
 // FailOwed records that a refund created for an owed refund, or a part of it, has failed. The owed refund is retried later.
