@@ -50,8 +50,11 @@ type AccountEntry struct {
 	// Amount In the smallest unit.
 	Amount int64 `json:"amount"`
 
-	// Returned Of a card payment: what was refunded to the card or taken back by lost disputes.
+	// Returned Of a card payment: what was refunded to the card, including refunds that have begun, or taken back by lost disputes.
 	Returned int64 `json:"returned"`
+
+	// NoteReturned The part of `returned` that credit notes refund.
+	NoteReturned int64 `json:"note_returned"`
 
 	// Disputed Of a card payment: whether the payer disputes it.
 	Disputed bool `json:"disputed"`

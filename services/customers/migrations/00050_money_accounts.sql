@@ -34,6 +34,9 @@ drop index concurrently if exists charges_calls;
 create index concurrently charges_calls on charges (tenant_id, livemode, booking_id) where call_until is not null;
 drop index concurrently if exists charges_unallocated;
 
+-- The account says what credit notes have returned of a charge.
+alter table credit_note_refunds drop column if exists known;
+
 -- The version of a charge becomes that of its account.
 update charges set version = 0;
 insert into charges (tenant_id, livemode, id, booking_id, amount, unapplied, currency, method, reference, paid_at, invoice_id, created_at)
@@ -46,6 +49,7 @@ update invoice_payments set charge_id = case source when 'manual' then id::text 
     where charge_id is null;
 
 -- +goose Down
+alter table credit_note_refunds add column if not exists known boolean not null default true;
 delete from charges where method <> 'card';
 drop index concurrently if exists charges_calls;
 create index concurrently charges_unallocated on charges (tenant_id, livemode, booking_id, id) where unapplied > refunded;

@@ -35,7 +35,7 @@ create table money_entries (
     currency        text        not null,
     version         bigint      not null,             -- of the account after the entry
     kind            text        not null check (kind in ('received', 'received_reversed', 'returned', 'returned_reversed',
-                                                         'disputed', 'dispute_ended')),
+                                                         'held', 'released', 'disputed', 'dispute_ended')),
     method          text        not null check (method in ('card', 'cash', 'bank_transfer', 'other')),
     amount          bigint      not null,             -- in the smallest unit; 0 of a dispute
     object          text collate "C" not null,        -- pi_…, pay_…, cn_… or rf_…
@@ -55,7 +55,7 @@ select open_to_worker('money_accounts', 'select');
 create trigger append_only before update or delete or truncate on money_entries
     for each statement execute function ledger_is_append_only();
 
--- move_money is the only writer of the sums. It locks the account, and adds an entry unless its kind is null. A decision of this platform
+-- move_money is the only writer of the sums. It locks the account, and adds an entry. A decision of this platform
 -- must be backed by what was received. A fact, such as a refund in the gateway's dashboard or a lost dispute, is recorded even if it is not.
 -- +goose ENVSUB OFF
 -- +goose StatementBegin
@@ -80,10 +80,8 @@ begin
         insert into money_accounts (tenant_id, livemode, id, currency, kind) values (of_tenant, of_mode, of_account, of_currency, of_kind)
         on conflict do nothing;
     end loop;
-    if entry is not null then
-        insert into money_entries (tenant_id, livemode, account_id, currency, version, kind, method, amount, object, invoice_id, credit_note_id, at)
-        values (of_tenant, of_mode, of_account, of_currency, moved, entry, entry_method, entry_amount, entry_object, entry_invoice, entry_note, entry_at);
-    end if;
+    insert into money_entries (tenant_id, livemode, account_id, currency, version, kind, method, amount, object, invoice_id, credit_note_id, at)
+    values (of_tenant, of_mode, of_account, of_currency, moved, entry, entry_method, entry_amount, entry_object, entry_invoice, entry_note, entry_at);
     return moved;
 end $$;
 -- +goose StatementEnd
@@ -105,7 +103,8 @@ begin
     end if;
     if returned_more <> 0 or held_more <> 0 then
         perform move_money(p.tenant_id, p.livemode, p.booking_id, 'booking', p.currency,
-            case when returned_more > 0 then 'returned' when returned_more < 0 then 'returned_reversed' end, abs(returned_more), held_more, fact,
+            case when returned_more > 0 then 'returned' when returned_more < 0 then 'returned_reversed' when held_more > 0 then 'held' else 'released' end,
+            abs(case when returned_more <> 0 then returned_more else held_more end), held_more, fact,
             'card', p.gateway_id, p.invoice_id, null, now());
     end if;
     if p.disputed <> was_disputed then

@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -340,4 +341,51 @@ func TestLatePayment(t *testing.T) {
 	gone, _ := w.cardPaid(ctx, "4", 100, 1)
 	w.credit(ctx, gone, ``).is(201)
 	w.has(ctx, gone, "credited", 1, 100, 0)
+}
+
+// TestNotesAfterOtherRefunds checks that money that others have refunded is neither refunded again by credit notes nor used for another
+// invoice, before and after payments has read the refund of a credit note from the gateway.
+func TestNotesAfterOtherRefunds(t *testing.T) {
+	t.Parallel()
+	for _, read := range []bool{false, true} {
+		w, ctx := newWorld(t), payer(t)
+		v, charge := w.cardPaid(ctx, "1", 1000, 1000)
+		charge.Refunded = 300
+		w.charged(ctx, charge)
+		w.credit(ctx, v, `{"refund":"gateway","amount":`+usd(600)+`}`).is(201)
+		if charge.Refunded = 600; read {
+			w.charged(ctx, charge)
+		}
+		if n := w.credit(ctx, v, `{"refund":"gateway","amount":`+usd(100)+`}`).is(201).note(); n.RefundAmount.Amount != 100 {
+			t.Errorf("read %v: %+v", read, n)
+		}
+		if _, sum, _ := w.payments.Refunded(); sum != 400 {
+			t.Errorf("read %v: %d are refunded by credit notes", read, sum)
+		}
+	}
+	for name, c := range map[string]struct {
+		total, amount  int64 // of the first invoice and of its credit note
+		older, newer   int64 // what others have refunded of its two payments, which are half of the total
+		refund, second int64 // what the credit note refunds, and what the second invoice gets
+	}{
+		"of the older payment":  {2000, 1000, 500, 0, 500, 0},
+		"all of the newer one":  {1000, 1000, 0, 500, 500, 0},
+		"nothing":               {1000, 400, 0, 0, 400, 0},
+		"of both, none is left": {1000, 500, 250, 250, 0, 0},
+	} {
+		w, ctx := newWorld(t), payer(t)
+		v, older := w.cardPaid(ctx, "1", c.total, c.total/2)
+		newer := older
+		newer.ID = "pi_2"
+		newer = w.charged(ctx, newer)
+		second := w.do(ctx, "POST", "/invoices", fmt.Sprintf(`{"booking_id":%q,"line_items":[%s]}`, older.Account.Booking, line(300))).is(201).invoice()
+		w.act(ctx, second, "open").is(200)
+		older.Refunded, newer.Refunded = c.older, c.newer
+		w.charged(ctx, older)
+		w.charged(ctx, newer)
+		n := w.credit(ctx, v, `{"refund":"gateway","amount":`+usd(c.amount)+`}`).is(201).note()
+		if got := w.readInvoice(ctx, second.ID); n.RefundAmount.Amount != c.refund || got.AmountPaid.Amount != c.second {
+			t.Errorf("%s: %d are refunded, and the second invoice gets %d", name, n.RefundAmount.Amount, got.AmountPaid.Amount)
+		}
+	}
 }

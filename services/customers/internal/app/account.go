@@ -215,7 +215,7 @@ func (a *Accounts) update(ctx context.Context, tx pg.Tx, e domain.Entry, of doma
 		return a.reverse(ctx, tx, c)
 	case e.Kind == domain.ReceiptEntry && stored && was.Recorded && was.Version == 0: // LedgerSync has recorded it
 		return store.PutChargeState(ctx, tx, c)
-	case e.Kind != domain.CardEntry, !stored, c.Refunded == was.Refunded && c.Disputed == was.Disputed && c.Amount.Minor <= was.Amount:
+	case e.Kind != domain.CardEntry, !stored, c.Refunded == was.Refunded && c.Directed == was.Directed && c.Disputed == was.Disputed && c.Amount.Minor <= was.Amount:
 		return nil
 	}
 	if err := store.PutChargeState(ctx, tx, c); err != nil {

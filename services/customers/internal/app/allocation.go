@@ -170,10 +170,11 @@ func (a *Invoices) free(
 	for left := min(sum-back, awaited); len(credited) > 0 && left > 0; credited = credited[1:] {
 		amount := min(left, slack[credited[0]])
 		left -= amount
-		if err := a.freeFrom(ctx, tx, of, credited[0], amount); err != nil {
+		some, err := a.freeFrom(ctx, tx, of, credited[0], amount)
+		if err != nil {
 			return false, err
 		}
-		freed = freed || amount > 0
+		freed = freed || some
 	}
 	return freed, nil
 }
@@ -192,14 +193,14 @@ func (a *Invoices) slack(ctx context.Context, tx pg.Tx, credited []domain.Invoic
 	return of, sum, nil
 }
 
-// freeFrom takes an amount of its slack from an invoice.
-func (a *Invoices) freeFrom(ctx context.Context, tx pg.Tx, of domain.AccountRef, id domain.InvoiceID, amount int64) error {
+// freeFrom takes an amount of its slack from an invoice. It reports whether a charge of the invoice has some of it.
+func (a *Invoices) freeFrom(ctx context.Context, tx pg.Tx, of domain.AccountRef, id domain.InvoiceID, amount int64) (some bool, err error) {
 	if amount == 0 {
-		return nil
+		return false, nil
 	}
 	held, err := store.NoteRefunds(ctx, tx, id)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var freed []domain.NotePart
 	_, err = a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (v domain.Invoice, err error) {
@@ -207,17 +208,17 @@ func (a *Invoices) freeFrom(ctx context.Context, tx pg.Tx, of domain.AccountRef,
 		return v, err
 	}, store.ReducePayments)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, p := range freed {
 		if err := store.AddUnapplied(ctx, tx, p.Charge, p.Amount); err != nil {
-			return err
+			return false, err
 		}
 		if err := a.spread(ctx, tx, of, p.Charge); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return len(freed) > 0, nil
 }
 
 // handedBack returns the part of what was handed back that comes from the money that an invoice of an account does not need, given the

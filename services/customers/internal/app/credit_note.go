@@ -131,9 +131,8 @@ func (o *creditNote) issue(ctx context.Context, tx pg.Tx, of domain.AccountRef) 
 		if err != nil {
 			return domain.Invoice{}, err
 		}
-		if n, err = store.InsertCreditNote(ctx, tx, n); err == nil && len(n.Parts) > 0 {
-			err = store.PutNoteRefunds(ctx, tx, n, n.Parts, false)
-		}
+		n, err = store.InsertCreditNote(ctx, tx, n)
+		store.PutNoteRefunds(tx, n, n.Parts)
 		failpoint.Here("credit.numbered")
 		return saved, err
 	})
@@ -148,8 +147,21 @@ func (o *creditNote) issue(ctx context.Context, tx pg.Tx, of domain.AccountRef) 
 	if err := outbox.Emit(ctx, tx, o.Invoices.Wake, creditNoteUpdated(n, body, nil)); err != nil {
 		return domain.CreditNote{}, err
 	}
+	if err := o.spread(ctx, tx, of, n.Parts); err != nil {
+		return domain.CreditNote{}, err
+	}
 	_, err = o.Invoices.allocate(ctx, tx, of, domain.InvoiceID{})
 	return n, err
+}
+
+// spread writes the refunded amounts of the charges of which a credit note refunds parts.
+func (a *CreditNotes) spread(ctx context.Context, tx pg.Tx, of domain.AccountRef, parts []domain.NotePart) error {
+	for _, p := range parts {
+		if err := a.Invoices.spread(ctx, tx, of, p.Charge); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Call requests the refund from payments. An unknown outcome is not an error: a worker repeats the request.
@@ -207,22 +219,26 @@ func (o *creditNote) send(ctx context.Context) error {
 func (o *creditNote) again(ctx context.Context, tx pg.Tx) error {
 	of := o.note.Account()
 	store.HoldMoney(tx, of)
-	_, err := o.Invoices.change(ctx, tx, o.note.InvoiceID, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
-		n, err := store.CreditNoteForUpdate(ctx, tx, o.note.ID)
-		if err != nil || !n.Calling.UnderWay() {
-			o.note = n
-			return current, err
-		}
-		if o.version, err = store.AccountVersion(ctx, tx, of); err != nil {
-			return domain.Invoice{}, err
-		}
-		none := slices.Clone(n.Parts)
-		for i := range none {
-			none[i].Amount = 0
-		}
-		if err := store.PutNoteRefunds(ctx, tx, n, none, false); err != nil {
-			return domain.Invoice{}, err
-		}
+	if _, err := store.InvoiceForUpdate(ctx, tx, o.note.InvoiceID); err != nil {
+		return err
+	}
+	n, err := store.CreditNoteForUpdate(ctx, tx, o.note.ID)
+	if err != nil || !n.Calling.UnderWay() {
+		o.note = n
+		return err
+	}
+	if o.version, err = store.AccountVersion(ctx, tx, of); err != nil {
+		return err
+	}
+	none := slices.Clone(n.Parts)
+	for i := range none {
+		none[i].Amount = 0
+	}
+	store.PutNoteRefunds(tx, n, none)
+	if err := o.spread(ctx, tx, of, none); err != nil {
+		return err
+	}
+	_, err = o.Invoices.change(ctx, tx, n.InvoiceID, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
 		refunds, err := o.refunds(ctx, tx, of, n.InvoiceID)
 		if err != nil {
 			return domain.Invoice{}, err
@@ -231,12 +247,13 @@ func (o *creditNote) again(ctx context.Context, tx pg.Tx) error {
 		if o.note, err = o.save(ctx, tx, n, next); err != nil {
 			return domain.Invoice{}, err
 		}
-		if err := store.PutReturned(ctx, tx, v.ID, v.Returned); err != nil {
-			return domain.Invoice{}, err
-		}
-		return v, store.PutNoteRefunds(ctx, tx, o.note, o.note.Parts, false)
+		store.PutNoteRefunds(tx, o.note, o.note.Parts)
+		return v, store.PutReturned(ctx, tx, v.ID, v.Returned)
 	}, store.UpdateInvoice)
-	return err
+	if err != nil {
+		return err
+	}
+	return o.spread(ctx, tx, of, o.note.Parts)
 }
 
 // Finish writes the state of the refund.
@@ -283,13 +300,9 @@ func (a *CreditNotes) apply(ctx context.Context, tx pg.Tx, id domain.CreditNoteI
 	if err := a.returned(ctx, tx, next, next.Returned-current.Returned); err != nil {
 		return domain.CreditNote{}, err
 	}
-	if err := store.PutNoteRefunds(ctx, tx, saved, parts, r.Shown); err != nil {
+	store.PutNoteRefunds(tx, saved, parts)
+	if err := a.spread(ctx, tx, of, parts); err != nil {
 		return domain.CreditNote{}, err
-	}
-	for _, p := range parts {
-		if err := a.Invoices.spread(ctx, tx, of, p.Charge); err != nil {
-			return domain.CreditNote{}, err
-		}
 	}
 	if next.Returned < current.Returned {
 		_, err = a.Invoices.allocate(ctx, tx, of, domain.InvoiceID{})

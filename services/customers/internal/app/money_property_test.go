@@ -404,15 +404,11 @@ func (w *till) free(state domain.Account, parts, refunded map[string]int64, disp
 		if e.ReversedAt != nil {
 			c.Amount.Minor = 0
 		}
-		var unapplied, directed int64
-		if err := w.owner.QueryRow(w.ctx, `select unapplied, directed from charges where id = $1`, c.ID).Scan(&unapplied, &directed); err != nil {
+		var unapplied int64
+		if err := w.owner.QueryRow(w.ctx, `select unapplied from charges where id = $1`, c.ID).Scan(&unapplied); err != nil {
 			return out, err
 		}
-		undirected := c.Refunded
-		if directed <= c.Refunded {
-			undirected -= directed
-		}
-		free := max(0, unapplied-undirected)
+		free := max(0, unapplied-(c.Refunded-c.Directed))
 		out.sum += free
 		if got := parts[c.ID] - refunded[c.ID] + free; unapplied < 0 || parts[c.ID]+unapplied != c.Amount.Minor || got != c.Amount.Minor-c.Refunded {
 			out.wrong = append(out.wrong, fmt.Sprintf("of %s: %d on invoices (%d refunded), %d on none; it is %d, %d refunded",

@@ -87,10 +87,10 @@ func FromAccount(got internalapi.Account) (Account, error) {
 	if err != nil {
 		return Account{}, fmt.Errorf("account id %q: %w", got.ID, err)
 	}
-	out := Account{AccountRef: ref, Received: got.Received, Returned: got.Returned, Version: got.Version, More: got.More}
+	out := Account{AccountRef: ref, Received: got.Received, Returned: got.Returned + got.Held, Version: got.Version, More: got.More}
 	for _, e := range got.Entries {
 		entry := Entry{
-			ID: e.ID, Kind: e.Kind, Method: e.Method, Amount: e.Amount, Returned: e.Returned, Disputed: e.Disputed, At: e.At,
+			ID: e.ID, Kind: e.Kind, Method: e.Method, Amount: e.Amount, Returned: e.Returned, NoteReturned: e.NoteReturned, Disputed: e.Disputed, At: e.At,
 			ReversedAt: e.ReversedAt, Version: e.Version,
 		}
 		if e.InvoiceID != nil {
@@ -117,24 +117,26 @@ const (
 
 // Entry is the newest state of a payment, or of a return that is not part of a card payment.
 type Entry struct {
-	ID         string // pi_…, pay_…, cn_… or rf_…
-	Kind       string
-	Method     string
-	Amount     int64
-	Returned   int64 // of a card payment
-	Disputed   bool
-	Invoice    InvoiceID    // that the payment names; zero: none
-	Note       CreditNoteID // of a return; zero: none
-	At         time.Time
-	ReversedAt *time.Time
-	Version    int64 // of the account with this state
+	ID       string // pi_…, pay_…, cn_… or rf_…
+	Kind     string
+	Method   string
+	Amount   int64
+	Returned int64 // of a card payment, including refunds that have begun
+	// NoteReturned is the part of it that credit notes refund.
+	NoteReturned int64
+	Disputed     bool
+	Invoice      InvoiceID    // that the payment names; zero: none
+	Note         CreditNoteID // of a return; zero: none
+	At           time.Time
+	ReversedAt   *time.Time
+	Version      int64 // of the account with this state
 }
 
 // Charge returns the payment of an entry of an account.
 func (e Entry) Charge(of AccountRef) Charge {
 	c := Charge{
 		ID: e.ID, Account: of, Invoice: e.Invoice, Amount: money.Amount{Minor: e.Amount, Currency: of.Currency}, Method: e.Method, PaidAt: e.At,
-		ChargeState: ChargeState{Refunded: e.Returned, Disputed: e.Disputed, Version: e.Version},
+		ChargeState: ChargeState{Refunded: e.Returned, Directed: e.NoteReturned, Disputed: e.Disputed, Version: e.Version},
 	}
 	if e.Kind == ReceiptEntry {
 		_, c.ID = ids.Stored(e.ID)

@@ -158,6 +158,7 @@ func (c Charge) Unallocated() UnallocatedCharge {
 // ChargeState contains what can change after a charge. The newest version counts.
 type ChargeState struct {
 	Refunded int64
+	Directed int64 // the part of it that credit notes refund
 	Disputed bool
 	Version  int64 // of the account
 }
@@ -204,17 +205,11 @@ func (c UnallocatedCharge) payment(amount money.Amount, at Place) (Payment, erro
 
 // RefundedParts returns the amount refunded of each part of a charge, given the amount refunded of the whole charge. parts are in
 // the order in which they were paid. The refund of a credit note reduces the parts on its invoice. Other refunds first reduce the
-// amount that no invoice took, and then the parts, starting with the last one. If the charge shows less than the credit notes have
-// refunded, its next state is on its way, and none of them counts yet.
+// amount that no invoice took, and then the parts, starting with the last one.
 func RefundedParts(refunded, unapplied int64, parts []ChargedInvoice) []int64 {
-	out, left, directed := make([]int64, len(parts)), map[InvoiceID]int64{}, int64(0)
+	out, left := make([]int64, len(parts)), map[InvoiceID]int64{}
 	for _, p := range parts {
-		if _, seen := left[p.Invoice]; !seen {
-			left[p.Invoice], directed = p.Directed, directed+p.Directed
-		}
-	}
-	if directed > refunded {
-		clear(left)
+		left[p.Invoice] = p.Directed
 	}
 	for i := len(parts) - 1; i >= 0; i-- {
 		p := parts[i]

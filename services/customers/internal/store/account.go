@@ -63,7 +63,7 @@ func AccountForUpdate(ctx context.Context, tx pg.Tx, of domain.AccountRef, charg
 	HoldMoney(tx, of)
 	b := &pgx.Batch{}
 	b.Queue(accountVersion, accountArgs(of, pg.Args{}))
-	b.Queue(`select c.id, c.amount, c.refunded, c.disputed, c.reference, c.version, c.call_until is null as recorded from charges c
+	b.Queue(`select c.id, c.amount, c.refunded, c.directed, c.disputed, c.reference, c.version, c.call_until is null as recorded from charges c
 		where c.tenant_id = @tenant and c.livemode = @live and c.id = any(@charges::text[])`, pg.Args{"charges": charges})
 	res := tx.SendBatch(ctx, b)
 	defer func() { err = errors.Join(err, res.Close()) }()

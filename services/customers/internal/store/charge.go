@@ -19,6 +19,7 @@ type StoredCharge struct {
 	ID        string
 	Amount    int64
 	Refunded  int64
+	Directed  int64
 	Disputed  bool
 	Reference *string
 	Version   int64
@@ -78,10 +79,10 @@ func AddUnapplied(ctx context.Context, tx pg.Tx, id string, more int64) error {
 // PutChargeState writes the newest state of a charge. Its amount only rises.
 func PutChargeState(ctx context.Context, tx pg.Tx, c domain.Charge) error {
 	_, err := tx.Exec(ctx, `
-		update charges c set refunded = @refunded, disputed = @disputed, version = @version,
+		update charges c set refunded = @refunded, directed = @directed, disputed = @disputed, version = @version,
 			amount = greatest(c.amount, @amount), unapplied = c.unapplied + greatest(0, @amount - c.amount)
 		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id`,
-		pg.Args{"id": c.ID, "amount": c.Amount.Minor, "refunded": c.Refunded, "disputed": c.Disputed, "version": c.Version})
+		pg.Args{"id": c.ID, "amount": c.Amount.Minor, "refunded": c.Refunded, "directed": c.Directed, "disputed": c.Disputed, "version": c.Version})
 	if err != nil {
 		return fmt.Errorf("save state of a charge: %w", err)
 	}
@@ -94,11 +95,13 @@ func ClearCharge(tx pg.Tx, id string) {
 		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id`, pg.Args{"id": id})
 }
 
-// Charge reads a charge with the amount that no invoice took.
+// Charge reads a charge with the amount that no invoice took. Its credit notes count as refunded from the moment that they are issued,
+// whether or not the account shows their refunds.
 func Charge(ctx context.Context, q pg.Q, of domain.AccountRef, id string) (c domain.Charge, unapplied int64, err error) {
 	c, err = pg.One(ctx, q, func(row pgx.CollectableRow) (c domain.Charge, err error) {
 		return c, row.Scan(&c.ID, &c.Amount.Minor, &c.Refunded, &c.Disputed, &c.Version, &unapplied)
-	}, pgx.ErrNoRows, `select c.id, c.amount, c.refunded, c.disputed, c.version, c.unapplied from charges c
+	}, pgx.ErrNoRows, `select c.id, c.amount, `+undirected+` + (select coalesce(sum(r.amount), 0)::bigint from credit_note_refunds r
+			where r.tenant_id = @tenant and r.livemode = @live and r.charge_id = c.id), c.disputed, c.version, c.unapplied from charges c
 		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id`, pg.Args{"id": id})
 	c.Account = of
 	return c, unapplied, err
@@ -109,7 +112,7 @@ func ChargedInvoices(ctx context.Context, q pg.Q, of domain.AccountRef, charge s
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.ChargedInvoice], `
 		select p.invoice_id as invoice, p.id as payment, p.amount,
 			coalesce((select sum(r.amount) from credit_note_refunds r where r.tenant_id = @tenant and r.livemode = @live and r.charge_id = @id
-				and r.invoice_id = p.invoice_id and r.known), 0)::bigint as directed from invoices v
+				and r.invoice_id = p.invoice_id), 0)::bigint as directed from invoices v
 		join invoice_payments p on p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = v.id
 		where v.tenant_id = @tenant and v.livemode = @live and `+ofAccount(of)+`
 			and p.reversed_at is null and p.charge_id = @id

@@ -135,25 +135,17 @@ type stamp struct {
 	UpdatedAt time.Time
 }
 
-// PutNoteRefunds writes what a credit note refunds of charges. known reports that the gateway knows it. The transaction holds the money
-// of the booking.
-func PutNoteRefunds(ctx context.Context, tx pg.Tx, n domain.CreditNote, parts []domain.NotePart, known bool) error {
+// PutNoteRefunds writes what a credit note refunds of charges, with the next statement, before it. The transaction holds the money of the
+// booking.
+func PutNoteRefunds(tx pg.Tx, n domain.CreditNote, parts []domain.NotePart) {
 	charges, amounts := make([]string, len(parts)), make([]int64, len(parts))
 	for i, p := range parts {
 		charges[i], amounts[i] = p.Charge, p.Amount
 	}
-	args := pg.Args{"note": n.ID, "invoice": n.InvoiceID, "charges": charges, "amounts": amounts, "known": known}
-	b := &pgx.Batch{}
-	b.Queue(`insert into credit_note_refunds as r (tenant_id, livemode, charge_id, credit_note_id, invoice_id, amount, known)
-		select @tenant, @live, l.charge, @note, @invoice, l.amount, @known from unnest(@charges::text[], @amounts::bigint[]) l (charge, amount)
-		on conflict (tenant_id, livemode, charge_id, credit_note_id) do update set amount = excluded.amount, known = excluded.known`, args)
-	b.Queue(`update charges c set directed = (select coalesce(sum(r.amount), 0)::bigint from credit_note_refunds r
-			where r.tenant_id = @tenant and r.livemode = @live and r.charge_id = c.id and r.known)
-		where c.tenant_id = @tenant and c.livemode = @live and c.id = any(@charges::text[])`, args)
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("put refunds of a credit note: %w", err)
-	}
-	return nil
+	pg.Queue(tx, "put refunds of a credit note", `insert into credit_note_refunds as r (tenant_id, livemode, charge_id, credit_note_id, invoice_id, amount)
+		select @tenant, @live, l.charge, @note, @invoice, l.amount from unnest(@charges::text[], @amounts::bigint[]) l (charge, amount)
+		on conflict (tenant_id, livemode, charge_id, credit_note_id) do update set amount = excluded.amount`,
+		pg.Args{"note": n.ID, "invoice": n.InvoiceID, "charges": charges, "amounts": amounts})
 }
 
 // NoteRefunds returns what the credit notes of an invoice refund, by charge.

@@ -38,8 +38,8 @@ func TestCreditNotesUseTheirIndexes(t *testing.T) {
 				discount, tax, total, refund, refund_amount, returned, refund_parts, created_at, updated_at)
 			select tenant_id, livemode, id, seq, 'CN-' || seq, 'issued', id, customer_id, booking_id, '[]', 'null', 'USD', 1, 0, 0, 1, 'none', 0, 0, 'null',
 				created_at, updated_at from invoices where tenant_id = '%[1]x'`,
-			`insert into credit_note_refunds (tenant_id, livemode, charge_id, credit_note_id, invoice_id, amount, known)
-			select tenant_id, livemode, 'pi_' || id, id, invoice_id, 1, true from credit_notes where tenant_id = '%[1]x'`,
+			`insert into credit_note_refunds (tenant_id, livemode, charge_id, credit_note_id, invoice_id, amount)
+			select tenant_id, livemode, 'pi_' || id, id, invoice_id, 1 from credit_notes where tenant_id = '%[1]x'`,
 		} {
 			if _, err := conn.Exec(t.Context(), fmt.Sprintf(sql, one.UUID())); err != nil {
 				t.Fatalf("%s: %v", sql, err)

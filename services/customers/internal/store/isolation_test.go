@@ -33,7 +33,7 @@ var rows = []pgtest.Row{
 		"credit_notes", "id, seq, number, status, invoice_id, customer_id, lines, pricing, currency, subtotal, discount, tax, total, refund, refund_amount, returned, refund_parts, created_at, updated_at",
 		u + ", 1, 'CN-1', 'issued', " + u + ", " + u + ", '[]', 'null', 'USD', 1, 0, 0, 1, 'none', 0, 0, 'null', now(), now()",
 	},
-	{"credit_note_refunds", "charge_id, credit_note_id, invoice_id, amount, known", "'pi_1', " + u + ", " + u + ", 1, true"},
+	{"credit_note_refunds", "charge_id, credit_note_id, invoice_id, amount", "'pi_1', " + u + ", " + u + ", 1"},
 	{"credit_note_counters", "next", "1"},
 	{"leads", "id, status, first_name, created_at, updated_at", "gen_random_uuid(), 'new', 'a', now(), now()"},
 	{"lead_words", "word, lead_id", "'w', gen_random_uuid()"},

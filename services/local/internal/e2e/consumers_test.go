@@ -73,6 +73,19 @@ func (p *platform) withoutConsumer(t *testing.T, service string) (resume func())
 	return sync.OnceFunc(func() { execute(t, db, `alter table inbox drop constraint stopped`) })
 }
 
+// withoutRefundReads makes payments read no refund from Stripe, and returns a function that makes up for it.
+func (p *platform) withoutRefundReads(t *testing.T) (resume func()) {
+	t.Helper()
+	db := p.database(t, "payments")
+	execute(t, db, `create function read_later() returns trigger language plpgsql as
+		$$ begin new.due_at := new.due_at + interval '1 hour'; return new; end $$`)
+	execute(t, db, `create trigger read_later before insert on gateway_events for each row when (new.type like '%refund%') execute function read_later()`)
+	return sync.OnceFunc(func() {
+		execute(t, db, `drop function read_later cascade`)
+		execute(t, db, `update gateway_events set due_at = now() where due_at is not null`)
+	})
+}
+
 // moneyScenario is a sequence of steps for a tenant, each with the only right answer after "=".
 type moneyScenario struct{ name, tenant, steps string }
 
@@ -131,6 +144,11 @@ var moneyScenarios = []moneyScenario{
 	{"card, then uncollectible", "", invoiced + `card 1000 = 201 1000 | uncollectible = 422 invalid_status_transition status`},
 	{"uncollectible, then a card", "", invoiced + `uncollectible = 200 uncollectible 1000 due 1000 | pay 400 = 201 400 | cash 600 = 200 paid 1000 due 0
 			| pay = 422 booking_already_paid booking_id`},
+	{"refund of all, then its invoice", "", `package 1000 = 201 1000 | card 1000 = 201 1000 | refund 1000 = 201 1000 | draft 1000 = 201 draft 1000 due 1000
+			| open = 200 open 1000 due 1000 | intent = 201 1000`},
+	{"refund, then two notes", "", invoiced + `card 1000 = 201 1000 | refund 300 = 201 300 | note 600 gateway = 201 600 refund 300
+			| note 100 gateway = 201 100 refund 100`},
+	{"refund, then a manual note", "", invoiced + `card 1000 = 201 1000 | refund 400 = 201 400 | note 400 manual = 201 400 refund 0`},
 	{"two bookings", "", invoiced + `package 1000 = 201 1000 | draft 1000 = 201 draft 1000 due 1000 | open = 200 open 1000 due 1000
 			| card@0 1000 = 201 1000 | intent@1 = 201 1000 | cash@1 1000 = 200 paid 1000 due 0
 			| intent@1 = 422 booking_already_paid booking_id | refund@1 100 = 409 nothing_to_refund
@@ -181,9 +199,10 @@ type moneyRun struct {
 
 // runScenarios executes all scenarios, the nth step of all of them at the same time, and calls before with n before it. It returns
 // those that were not ended by a 503.
-func runScenarios(t *testing.T, merchants map[string]merchant, round string, before func(n int)) []*moneyRun {
+func runScenarios(t *testing.T, round string, before func(n int)) []*moneyRun {
 	t.Helper()
 	var runs []*moneyRun
+	merchants := map[string]merchant{"": newMerchant(t, "USD"), "half": owing(t)} // of this round: a tenant has at most 500 packages
 	for _, s := range moneyScenarios {
 		runs = append(runs, &moneyRun{s, merchants[s.tenant].moneyCase(t), strings.Split(s.steps, "|"), nil, false})
 	}
@@ -231,11 +250,10 @@ func (r *moneyRun) shown(t *testing.T) (list []string) {
 
 // TestMoneyWithoutConsumers checks that no decision about money depends on an event. Each scenario has the same answers, or a 503, if
 // the consumers catch up after each step, if the next step follows at once, and if all consumers, or one of them, stop before any of
-// the steps. After the consumers have caught up, the bookings of a scenario always have the same amounts.
+// the steps, or if payments reads no refund back from Stripe. After the consumers have caught up, the bookings of a scenario always have the same amounts.
 func TestMoneyWithoutConsumers(t *testing.T) {
-	merchants := map[string]merchant{"": newMerchant(t, "USD"), "half": owing(t)}
-	runs := runScenarios(t, merchants, "caught up", func(int) { shared.caughtUp(t) })
-	runs = append(runs, runScenarios(t, merchants, "at once", func(int) {})...)
+	runs := runScenarios(t, "caught up", func(int) { shared.caughtUp(t) })
+	runs = append(runs, runScenarios(t, "at once", func(int) {})...)
 	if len(runs) < 2*len(moneyScenarios) {
 		t.Error("a 503 while all consumers are running")
 	}
@@ -244,7 +262,7 @@ func TestMoneyWithoutConsumers(t *testing.T) {
 		t.Helper()
 		resume := func() {}
 		defer func() { resume() }()
-		runs = append(runs, runScenarios(t, merchants, fmt.Sprintf("%s before step %d", name, at+1), func(n int) {
+		runs = append(runs, runScenarios(t, fmt.Sprintf("%s before step %d", name, at+1), func(n int) {
 			if n == at {
 				shared.caughtUp(t)
 				resume = stop()
@@ -262,6 +280,7 @@ func TestMoneyWithoutConsumers(t *testing.T) {
 			stopped("no consumer of "+service, rand.IntN(steps), func() (resume func()) { return shared.withoutConsumer(t, service) })
 		}
 	}
+	stopped("no read of a refund", 0, func() (resume func()) { return shared.withoutRefundReads(t) })
 	shared.caughtUp(t)
 	first := map[string][]string{}
 	for _, r := range runs {

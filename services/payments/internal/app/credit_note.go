@@ -37,15 +37,18 @@ func (o *noteRefund) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, 
 	if !errors.Is(err, domain.ErrRefundNotFound) {
 		return false, err
 	}
+	account, err := store.MoneyAccountForUpdate(ctx, tx, domain.BookingMoney(o.note.Booking, o.note.Currency))
+	if err == nil {
+		err = account.Expect(o.note.IfVersion)
+	}
+	if err != nil {
+		return false, err
+	}
 	r, err := o.note.Refund(intents, o.Intents.Now())
-	if err != nil {
-		return false, err
+	if err == nil {
+		err = account.Backed(r.Amount.Minor, "parts")
 	}
-	account, err := store.MoneyAccountForUpdate(ctx, tx, r.MoneyKey())
 	if err != nil {
-		return false, err
-	}
-	if err := errors.Join(account.Expect(o.note.IfVersion), account.Backed(r.Amount.Minor, "parts")); err != nil {
 		return false, err
 	}
 	o.r, err = o.insert(ctx, tx, r)

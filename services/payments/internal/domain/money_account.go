@@ -81,7 +81,7 @@ func (a MoneyAccount) Left() int64 { return max(0, a.Received-a.Returned-a.Held)
 // and the account does not contain yet count as received.
 func (a MoneyAccount) Due(price int64, d Dues) money.Amount {
 	due := money.Outstanding{
-		Gross: price, Invoiced: d.Invoiced, Dues: d.Due, Placed: d.Placed, Received: max(a.Received, d.Placed), Returned: a.Returned,
+		Gross: price, Invoiced: d.Invoiced, Dues: d.Due, Placed: d.Placed, Received: max(a.Received, d.Placed), Returned: a.Returned + a.Held,
 	}.Due()
 	return money.Amount{Minor: due, Currency: a.Currency}
 }
@@ -139,16 +139,18 @@ type MoneyMove struct {
 
 // MoneyEntry is the newest state of a payment, or of a return that is not part of a card payment.
 type MoneyEntry struct {
-	Object     string // pi_…, pay_…, cn_… or rf_…
-	Method     EntryMethod
-	Received   int64 // less reversals of a card payment
-	Returned   int64
-	Disputed   bool
-	InvoiceID  InvoiceID
-	CreditNote CreditNoteID
-	At         time.Time
-	ReversedAt *time.Time // of a payment outside the gateway
-	Version    int64      // of the account with this state
+	Object   string // pi_…, pay_…, cn_… or rf_…
+	Method   EntryMethod
+	Received int64 // less reversals of a card payment
+	Returned int64 // of a card payment, including refunds that have begun
+	// NoteReturned is the part of it that credit notes have returned.
+	NoteReturned int64
+	Disputed     bool
+	InvoiceID    InvoiceID
+	CreditNote   CreditNoteID
+	At           time.Time
+	ReversedAt   *time.Time // of a payment outside the gateway
+	Version      int64      // of the account with this state
 }
 
 // The kinds of the contract.

@@ -17,22 +17,30 @@ import (
 )
 
 // accountState returns the columns of an account with the entries that changed after a version, so that one statement reads both as of
-// the same instant. since is an expression; null selects no entries.
+// the same instant. What was returned of a card payment includes refunds that have begun. since is an expression; null selects no entries.
 func accountState(since string) string {
 	return `a.received, a.returned, a.held, a.disputed > 0, a.version,
 	case when ` + since + ` is null then '[]' else (select coalesce(json_agg(s order by s.version), '[]') from (
-		select e.object, min(e.method) as method, (array_agg(e.invoice_id order by e.version))[1] as invoice_id,
-			(array_agg(e.credit_note_id order by e.version))[1] as credit_note_id, (array_agg(e.at order by e.version))[1] as at,
-			coalesce(sum(e.amount) filter (where e.kind = 'received'), 0) as received,
-			coalesce(sum(e.amount) filter (where e.kind = 'received_reversed'), 0) as received_reversed,
-			coalesce(sum(e.amount) filter (where e.kind = 'returned'), 0) as returned,
-			coalesce(sum(e.amount) filter (where e.kind = 'returned_reversed'), 0) as returned_reversed,
-			count(*) filter (where e.kind = 'disputed') > count(*) filter (where e.kind = 'dispute_ended') as disputed,
-			max(e.at) filter (where e.kind = 'received_reversed') as reversed_at, max(e.version) as version
-		from money_entries e
-		where e.tenant_id = a.tenant_id and e.livemode = a.livemode and e.account_id = a.id and e.currency = a.currency
-			and e.tenant_id = @tenant and e.livemode = @live
-		group by e.object having max(e.version) > ` + since + ` order by max(e.version) limit @limit) s) end`
+		select e.*, coalesce(p.returned, e.otherwise_returned) as returned, coalesce(p.note_returned, 0) as note_returned from (
+			select e.object, min(e.method) as method, (array_agg(e.invoice_id order by e.version))[1] as invoice_id,
+				(array_agg(e.credit_note_id order by e.version))[1] as credit_note_id, (array_agg(e.at order by e.version))[1] as at,
+				coalesce(sum(e.amount) filter (where e.kind = 'received'), 0) as received,
+				coalesce(sum(e.amount) filter (where e.kind = 'received_reversed'), 0) as received_reversed,
+				coalesce(sum(e.amount) filter (where e.kind = 'returned'), 0) as otherwise_returned,
+				count(*) filter (where e.kind = 'disputed') > count(*) filter (where e.kind = 'dispute_ended') as disputed,
+				max(e.at) filter (where e.kind = 'received_reversed') as reversed_at, max(e.version) as version
+			from money_entries e
+			where e.tenant_id = a.tenant_id and e.livemode = a.livemode and e.account_id = a.id and e.currency = a.currency
+				and e.tenant_id = @tenant and e.livemode = @live
+			group by e.object having max(e.version) > ` + since + ` order by max(e.version) limit @limit) e
+		left join lateral (
+			select greatest(p.refunded, p.refunded_elsewhere + p.refund_reserved) + p.lost as returned, (
+				select coalesce(sum(l.amount), 0) from refund_allocations l
+				join refunds r on r.tenant_id = @tenant and r.livemode = @live and r.id = l.refund_id and r.credit_note_id is not null
+				where l.tenant_id = @tenant and l.livemode = @live and l.intent_id = p.id
+					and l.status in ('creating', 'pending', 'requires_action', 'succeeded')) as note_returned
+			from payment_intents p
+			where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = a.id and p.gateway_id = e.object) p on e.method = 'card') s) end`
 }
 
 // entryRow is an entry in the JSON of accountState.
@@ -45,7 +53,7 @@ type entryRow struct {
 	Received         int64              `json:"received"`
 	ReceivedReversed int64              `json:"received_reversed"`
 	Returned         int64              `json:"returned"`
-	ReturnedReversed int64              `json:"returned_reversed"`
+	NoteReturned     int64              `json:"note_returned"`
 	Disputed         bool               `json:"disputed"`
 	ReversedAt       *time.Time         `json:"reversed_at"`
 	Version          int64              `json:"version"`
@@ -53,7 +61,7 @@ type entryRow struct {
 
 func (row entryRow) entry() (domain.MoneyEntry, error) {
 	e := domain.MoneyEntry{
-		Object: row.Object, Method: row.Method, Received: row.Received, Returned: row.Returned - row.ReturnedReversed, Disputed: row.Disputed,
+		Object: row.Object, Method: row.Method, Received: row.Received, Returned: row.Returned, NoteReturned: row.NoteReturned, Disputed: row.Disputed,
 		At: row.At, Version: row.Version,
 	}
 	if e.Method == domain.MethodCard {

@@ -15,7 +15,7 @@ func MoneyAccount(a domain.MoneyAccount) internalapi.Account {
 	}
 	for i, e := range a.Entries {
 		out.Entries[i] = internalapi.AccountEntry{
-			ID: e.Object, Kind: e.Kind(), Method: string(e.Method), Amount: e.Received, Returned: e.Returned, Disputed: e.Disputed,
+			ID: e.Object, Kind: e.Kind(), Method: string(e.Method), Amount: e.Received, Returned: e.Returned, NoteReturned: e.NoteReturned, Disputed: e.Disputed,
 			InvoiceID: textOrNil(e.InvoiceID), CreditNoteID: textOrNil(e.CreditNote), At: e.At.UTC(), ReversedAt: utc(e.ReversedAt), Version: e.Version,
 		}
 		if e.Kind() == domain.KindReturn {

@@ -33,8 +33,9 @@ type Payments struct {
 
 // account is an account with the newest state of each payment and return, and the version with that state.
 type account struct {
-	version int64
-	entries []domain.Entry
+	version   int64
+	entries   []domain.Entry
+	elsewhere map[string]int64 // what others than credit notes have refunded of a charge
 }
 
 // refund is the refund of a credit note.
@@ -86,28 +87,47 @@ func (a *account) sums() (received, returned int64) {
 	return received, returned
 }
 
-// held returns what refunds of credit notes will return of the charges of an account, or of one of them.
-func (f *Payments) held(of domain.AccountRef, charge string) (sum int64) {
-	parts := map[string]int64{}
+// returned returns what was returned of a charge, including refunds that have begun, and the part of credit notes.
+func (f *Payments) returned(of domain.AccountRef, e domain.Entry) (all, notes int64) {
 	for _, r := range f.refunds {
 		for _, p := range r.state.Parts {
-			if r.of == of && p.Status != "failed" && (charge == "" || charge == p.Charge) {
-				parts[p.Charge] += p.Amount
+			if r.of == of && p.Status != "failed" && p.Charge == e.ID {
+				notes += p.Amount
 			}
 		}
 	}
-	for id, amount := range parts {
-		sum += max(0, amount-f.at(of).entry(id).Returned)
+	return max(e.Returned, f.at(of).elsewhere[e.ID]+notes), notes
+}
+
+// held returns what refunds that have begun will return of the charges of an account, or of one of them.
+func (f *Payments) held(of domain.AccountRef, charge string) (sum int64) {
+	for _, e := range f.at(of).entries {
+		if e.Kind == domain.CardEntry && (charge == "" || charge == e.ID) {
+			all, _ := f.returned(of, e)
+			sum += all - e.Returned
+		}
 	}
 	return sum
+}
+
+// moved gives the charges of a refund the next versions.
+func (f *Payments) moved(r *refund) {
+	a := f.at(r.of)
+	for _, p := range r.state.Parts {
+		a.put(*a.entry(p.Charge))
+	}
 }
 
 func (f *Payments) state(of domain.AccountRef, since int64) domain.Account {
 	a := f.at(of)
 	out := domain.Account{AccountRef: of, Version: a.version}
 	out.Received, out.Returned = a.sums()
+	out.Returned += f.held(of, "")
 	for _, e := range a.entries {
 		if e.Version > since {
+			if e.Kind == domain.CardEntry {
+				e.Returned, e.NoteReturned = f.returned(of, e)
+			}
 			out.Entries = append(out.Entries, e)
 		}
 	}
@@ -133,6 +153,11 @@ func (f *Payments) Card(c domain.Charge) {
 	if old := a.entry(c.ID); old != nil {
 		at = old.At
 	}
+	_, notes := f.returned(c.Account, domain.Entry{ID: c.ID})
+	if a.elsewhere == nil {
+		a.elsewhere = map[string]int64{}
+	}
+	a.elsewhere[c.ID] = max(0, c.Refunded-notes)
 	a.put(domain.Entry{
 		ID: c.ID, Kind: domain.CardEntry, Method: "card", Amount: c.Amount.Minor, Returned: c.Refunded, Disputed: c.Disputed, Invoice: c.Invoice, At: at,
 	})
@@ -254,7 +279,7 @@ func (f *Payments) refund(n domain.CreditNote, version int64) (domain.NoteRefund
 		f.refunds = map[domain.CreditNoteID]*refund{}
 	}
 	f.refunds[n.ID] = r
-	f.at(of).version++
+	f.moved(r)
 	return r.state, nil
 }
 
@@ -263,12 +288,12 @@ func (f *Payments) End(id domain.CreditNoteID, status string) domain.NoteRefund 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.refunds[id]
-	f.at(r.of).version++
 	r.state.Status, r.state.Version = status, r.state.Version+1
 	r.state.Parts = slices.Clone(r.state.Parts)
 	for i := range r.state.Parts {
 		r.state.Parts[i].Status = status
 	}
+	f.moved(r)
 	return r.state
 }
 
