@@ -63,11 +63,14 @@ type BookingSettlement struct {
 	// RefundDue refund_amount_due of the cancellation in the smallest unit of the currency. Null if the policy does not specify refunds.
 	RefundDue *int64 `json:"refund_due,omitempty"`
 
-	// AccountVersion Version of the booking's account when the booking was cancelled or expired. Payments received after it are late. Null while it is neither, and if it ended before bookings stored the version.
+	// AccountVersion Version of the booking's account when the booking was cancelled. Payments received after it are late. Null if ended_at decides, and while the booking is neither cancelled nor expired.
 	AccountVersion *int64 `json:"account_version,omitempty"`
 
 	// AccountReturned What that version of the account had returned, including refunds that had begun. Later returns count toward refund_due.
 	AccountReturned *int64 `json:"account_returned,omitempty"`
+
+	// EndedAt When the hold expired or, if bookings did not store the version yet, when the booking was cancelled. Card payments captured after it are late. Null if account_version decides.
+	EndedAt *time.Time `json:"ended_at,omitempty"`
 }
 
 // BookingStatistics Statistics of a range of days.

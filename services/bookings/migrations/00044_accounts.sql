@@ -9,7 +9,7 @@ alter table bookings
     add column placed          bigint  not null default 0,     -- payments,
     add column credited        bigint  not null default 0,     -- and credit notes
     add column deposit_paid    boolean not null default false, -- it has a deposit invoice, and nothing is due on any
-    add column ended_account   json;                           -- domain.AccountState when it was cancelled or expired; null: neither, or before this column
+    add column ended_account   json;                           -- domain.AccountState when it was cancelled; null: it was not, or before this column
 
 -- The sums of an invoice. Until its next event, an existing one counts as a draft, so its payments count as money on no invoice.
 alter table booking_invoices

@@ -140,6 +140,8 @@ func (a *API) settleBooking(c *gin.Context) error {
 	}
 	if b.Ended != nil {
 		out.AccountVersion, out.AccountReturned = &b.Ended.Version, &b.Ended.Returned
+	} else if at := b.EndedAt(); at != nil {
+		out.EndedAt = new(at.UTC())
 	}
 	return rest.Object(c, out)
 }

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pgtest"
+	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/bookings/internal/domain"
 )
@@ -157,9 +159,32 @@ func TestSettlement(t *testing.T) {
 	w.from(pgtest.Ctx(t, caller.Test), "payments", "GET", path, "").is(404, "booking_not_found")
 	held := w.book(ctx, `"event_date":"2090-05-01","hold_minutes":5`)
 	w.clock.move(6 * time.Minute)
+	ended := func(status string, at *time.Time) string {
+		return fmt.Sprintf(`{"status":%q,%s,"ended_at":%q}`, status, policy, at.UTC().Format(time.RFC3339Nano))
+	}
 	path = "/bookings/" + held.ID + "/settlement"
-	if got := get(); got != `{"status":"expired",`+policy+`,"account_version":0,"account_returned":0}` {
-		t.Errorf("a hold that has run out: %s", got)
+	for range 2 {
+		if got, want := get(), ended("expired", held.HoldExpiresAt); got != want {
+			t.Errorf("a hold that has run out: %s, want %s", got, want)
+		}
+		if err := w.expiry.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	gone := w.book(ctx, `"event_date":"2090-05-01"`)
+	gone = w.do(ctx, "POST", "/bookings/"+gone.ID+"/cancel", "").is(200).booking()
+	w.Exec(`update bookings set ended_account = null, refund_due = null`)
+	path = "/bookings/" + gone.ID + "/settlement"
+	if got, want := get(), ended("cancelled", gone.CancelledAt); got != want {
+		t.Errorf("a booking from before its account was stored: %s, want %s", got, want)
+	}
+	held = w.book(ctx, `"event_date":"2090-05-01","hold_minutes":5`)
+	before := w.clock.now()
+	w.freeze(ctx, held.HoldExpiresAt.Add(time.Hour))
+	path = "/bookings/" + held.ID + "/settlement"
+	got := apitest.Decode[internalapi.BookingSettlement](w.from(ctx, "payments", "GET", path, "").is(200).Response)
+	if got.EndedAt == nil || got.EndedAt.Before(before.Truncate(time.Microsecond)) || got.EndedAt.After(w.clock.now()) {
+		t.Errorf("a hold that the test clock ended after %v: %+v", before, got)
 	}
 }
 

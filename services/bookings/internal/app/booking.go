@@ -234,7 +234,8 @@ func (a *Bookings) expireOverlappingHolds(ctx context.Context, tx pg.Tx, claim s
 	return nil
 }
 
-// expire writes the expiry of a lapsed hold, which every reader already sees, with its event.
+// expire writes the expiry of a lapsed hold, which every reader already sees, with its event. The caller has the clock that determines
+// the expiry.
 func (a *Bookings) expire(ctx context.Context, tx pg.Tx, b domain.Booking, now time.Time) (domain.Booking, error) {
 	before, err := outbox.Body(ctx, view.Booking, b)
 	if err != nil {
@@ -244,6 +245,9 @@ func (a *Bookings) expire(ctx context.Context, tx pg.Tx, b domain.Booking, now t
 		return domain.Booking{}, err
 	}
 	b = b.At(now)
+	if caller.FromContext(ctx).Clock != nil {
+		b.ExpiredAt = new(a.Now())
+	}
 	b.Session, b.Seats = domain.SessionID{}, 0
 	b, err = store.UpdateBooking(ctx, tx, b)
 	if err != nil {

@@ -108,9 +108,7 @@ func (a *Clocks) freeze(ctx context.Context, given string) (time.Time, error) {
 // expireQuotes requests that customers expire the quotes that are due by the new clock. A failure is not an error of the request:
 // the clock has moved, every reader sees these quotes as expired, and the worker of customers stores the expiry later.
 func (a *Clocks) expireQuotes(ctx context.Context, clock testclock.Clock) {
-	c := caller.FromContext(ctx)
-	c.Clock, c.PolicyVersion = clock.FrozenAt, clock.Version
-	ctx, cancel := context.WithTimeout(caller.With(ctx, c), a.Patience)
+	ctx, cancel := context.WithTimeout(underClock(ctx, clock), a.Patience)
 	defer cancel()
 	for more := true; more; {
 		var err error
@@ -119,6 +117,13 @@ func (a *Clocks) expireQuotes(ctx context.Context, clock testclock.Clock) {
 			return
 		}
 	}
+}
+
+// underClock returns ctx with this state of the test clock of the caller's tenant.
+func underClock(ctx context.Context, clock testclock.Clock) context.Context {
+	c := caller.FromContext(ctx)
+	c.Clock, c.PolicyVersion = clock.FrozenAt, clock.Version
+	return caller.With(ctx, c)
 }
 
 // Reset returns the tenant to real time.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/operation"
@@ -93,7 +92,8 @@ func (a *Bookings) expireDue(ctx context.Context, id domain.BookingID, wait bool
 		if err != nil {
 			return err
 		}
-		now := clock.Now(a.Now()).UTC().Truncate(time.Microsecond)
+		ctx = underClock(ctx, clock)
+		now := a.now(ctx)
 		switch {
 		case !ok && wait:
 			return errMoved

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/inbox"
@@ -91,12 +90,13 @@ func (a *Payments) apply(
 	if err != nil || got == current.Balance() {
 		return err
 	}
-	return a.Bookings.receive(ctx, tx, booking, got, clock.Now(a.Bookings.Now()).UTC().Truncate(time.Microsecond))
+	return a.Bookings.receive(underClock(ctx, clock), tx, booking, got)
 }
 
 // receive writes the balance of the booking, with an event if a client can see the change. It reads the booking again, with the invoice
 // among its invoices. If its hold has lapsed, the booking expires first, as before any other write.
-func (a *Bookings) receive(ctx context.Context, tx pg.Tx, id domain.BookingID, got domain.Balance, now time.Time) error {
+func (a *Bookings) receive(ctx context.Context, tx pg.Tx, id domain.BookingID, got domain.Balance) error {
+	now := a.now(ctx)
 	current, err := store.Booking(ctx, tx, id)
 	if err != nil {
 		return err

@@ -76,14 +76,14 @@ func (w *till) account(l *ledger, changed ...*internalapi.AccountEntry) kafkax.M
 	return m
 }
 
-// ended returns the state of the account of a booking at its end.
-func (w *till) ended(id domain.BookingID) *domain.AccountState {
+// ended returns when a booking ended.
+func (w *till) ended(id domain.BookingID) *time.Time {
 	w.T.Helper()
 	b, err := store.Booking(w.ctx, w.DB.App.Read(w.ctx), id)
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	return b.At(time.Now().Add(w.ahead)).Ended
+	return b.At(time.Now().Add(w.ahead)).EndedAt()
 }
 
 // TestPaymentStates checks that events of accounts lead to each payment state of a booking, and that the list finds the booking by it.
@@ -427,9 +427,6 @@ func TestPaymentOfARunOutHold(t *testing.T) {
 		if n := w.Count(`select count(distinct xmin::text) from outbox where aggregate_id = $1`, id.String()); n != tc.transactions {
 			t.Errorf("paid first %v: events of %d transactions, want %d", tc.paidFirst, n, tc.transactions)
 		}
-		if got := w.ended(id); got == nil || got.Version != 0 {
-			t.Errorf("paid first %v: ended with the account %+v", tc.paidFirst, got)
-		}
 		card.Returned = 300
 		w.handle(w.account(l, card))
 		w.is(id, "expired", 300, "refunded", 4)
@@ -439,26 +436,34 @@ func TestPaymentOfARunOutHold(t *testing.T) {
 	}
 }
 
-// TestEndOfABooking checks that the end of a booking records the version of its account at that time, so that later payments are late.
+// TestEndOfABooking checks that a booking ends when its hold expires, before and after the expiry is written. If a test clock ends the hold,
+// the booking ends in real time.
 func TestEndOfABooking(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
-	soon := time.Now().Add(time.Hour)
-	id := w.book(func(b *domain.Booking) { b.HoldExpiresAt = &soon })
-	l := w.ledger(id)
-	w.handle(w.account(l, l.receipt(100)))
+	soon := time.Now().Add(time.Hour).Truncate(time.Microsecond)
+	held := func(b *domain.Booking) { b.HoldExpiresAt = &soon }
+	id, frozen := w.book(held), w.book(held)
 	if got := w.ended(id); got != nil {
-		t.Errorf("a pending booking ended with the account %+v", got)
+		t.Errorf("a pending booking ended at %v", got)
 	}
 	w.ahead = 2 * time.Hour
-	want := domain.AccountState{Version: 1, Received: 100}
-	if got := w.ended(id); got == nil || got.Version != want.Version || got.Received != want.Received {
-		t.Errorf("a hold that has lapsed ended with the account %+v", got)
+	for range 2 {
+		if got := w.ended(id); got == nil || !got.Equal(soon) {
+			t.Errorf("it ended at %v, want %v", got, soon)
+		}
+		l := w.ledger(id)
+		w.handle(w.account(l, l.card(300)))
+		w.is(id, "expired", 300, "deposit_paid", 3)
 	}
+	w.ahead = 0
+	w.Exec(`insert into test_clocks values ($1, false, $2, 2)`, caller.FromContext(w.ctx).Tenant, soon.Add(time.Hour))
+	before := time.Now()
+	l := w.ledger(frozen)
 	w.handle(w.account(l, l.card(300)))
-	w.is(id, "expired", 400, "deposit_paid", 4)
-	if got := w.ended(id); got == nil || got.Version != want.Version || got.Received != want.Received {
-		t.Errorf("it ended with the account %+v", got)
+	w.is(frozen, "expired", 300, "deposit_paid", 3)
+	if got := w.ended(frozen); got == nil || got.Before(before.Truncate(time.Microsecond)) || got.After(time.Now()) {
+		t.Errorf("the test clock ended it at %v, after %v", got, before)
 	}
 }
 

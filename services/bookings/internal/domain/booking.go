@@ -38,7 +38,7 @@ type Booking struct {
 	HoldExpiresAt *time.Time
 	CancelReason  *string
 	RefundDue     *int64          // by the policy, set on cancellation; nil: not specified
-	Ended         *AccountState   // of its account when it was canceled or expired; nil: neither, or before accounts were stored
+	Ended         *AccountState   // of its account when it was canceled; nil: it was not, or before accounts were stored
 	Policy        *Policy         // the operator's when the booking was created; nil: created before policies were stored
 	InvoiceIDs    []string        // of its invoices, oldest first, at most 100; stored separately, so that they do not change the version
 	Metadata      json.RawMessage // as sent; nil: empty
@@ -46,6 +46,7 @@ type Booking struct {
 	UpdatedAt     time.Time
 	ConfirmedAt   *time.Time
 	CancelledAt   *time.Time
+	ExpiredAt     *time.Time // when a test clock ended the hold, in real time; nil: HoldExpiresAt applies
 	CompletedAt   *time.Time
 }
 
@@ -264,8 +265,8 @@ func (b Booking) NeedsAccount(in BookingInput, now time.Time) bool {
 // nil, the policy refunds nothing.
 func (b *Booking) settle(account *AccountState, now time.Time) {
 	b.Ended = account
-	if account == nil {
-		b.Ended = b.lastAccount()
+	if account == nil { // the last state that payments has reported
+		b.Ended = &AccountState{Version: b.Account, Received: b.Paid.Minor, Returned: b.Refunded.Minor}
 	}
 	if b.Policy == nil {
 		return
@@ -274,11 +275,6 @@ func (b *Booking) settle(account *AccountState, now time.Time) {
 	if due, ok := b.Policy.Refund(retained, b.begins().Sub(now)); ok {
 		b.RefundDue = &due
 	}
-}
-
-// lastAccount returns the last state of its account that payments has reported.
-func (b Booking) lastAccount() *AccountState {
-	return &AccountState{Version: b.Account, Received: b.Paid.Minor, Returned: b.Refunded.Minor}
 }
 
 // begins returns the start of the event. A whole day starts at its first instant in the operator's time zone.
@@ -303,8 +299,19 @@ func (b Booking) At(now time.Time) Booking {
 	}
 	b.Status, _ = b.Status.Next(Expire)
 	b.Version++
-	b.Ended = b.lastAccount()
 	return b
+}
+
+// EndedAt returns when the booking was canceled or its hold expired, or nil if it was neither.
+func (b Booking) EndedAt() *time.Time {
+	switch {
+	case b.Status != Expired:
+		return b.CancelledAt
+	case b.ExpiredAt != nil:
+		return b.ExpiredAt
+	default:
+		return b.HoldExpiresAt
+	}
 }
 
 // Claim returns the time for which the booking occupies its unit, including buffers. It returns false if the booking occupies no

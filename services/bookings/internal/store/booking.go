@@ -18,7 +18,7 @@ const bookingColumns = `b.id, b.number, b.status, b.customer_id, b.lead_id, b.qu
 	b.package_snapshot, b.event_type, b.event_day, b.event_at, b.event_start, b.event_end, b.starts_at, b.ends_at, b.timezone,
 	b.guest_count, b.exclusive, b.session_id, coalesce(b.seats, 0), b.notes, b.currency, b.total, coalesce(b.gross, b.total), b.taxes, b.deposit, b.paid, b.refunded, b.disputed,
 	b.account_version, b.invoiced, b.dues, b.placed, b.credited, b.deposit_paid, b.hold_expires_at, b.cancel_reason,
-	b.cancel_policy, b.refund_due, b.ended_account, b.metadata, b.version, b.created_at, b.updated_at, b.confirmed_at, b.cancelled_at, b.completed_at,
+	b.cancel_policy, b.refund_due, b.ended_account, b.metadata, b.version, b.created_at, b.updated_at, b.confirmed_at, b.cancelled_at, b.expired_at, b.completed_at,
 	b.sort_starts_at, array(select i.invoice_id from booking_invoices i where i.tenant_id = b.tenant_id and i.livemode = b.livemode and i.booking_id = b.id
 		order by i.invoice_id limit 100) as invoice_ids`
 
@@ -30,7 +30,7 @@ func scanBooking(row pgx.CollectableRow) (domain.Booking, error) {
 		&snapshot, &b.EventType, &b.Day, &b.EventAt, &b.Start, &b.End, &b.StartsAt, &b.EndsAt, &zone,
 		&b.GuestCount, &b.Exclusive, &b.Session, &b.Seats, &b.Notes, &currency, &b.Total.Minor, &b.Gross.Minor, &taxes, &b.Deposit.Minor, &b.Paid.Minor, &b.Refunded.Minor, &b.Disputed,
 		&b.Account, &b.Invoices.Invoiced, &b.Invoices.Dues, &b.Invoices.Placed, &b.Invoices.Credited, &b.Invoices.DepositPaid, &b.HoldExpiresAt,
-		&b.CancelReason, &policy, &b.RefundDue, &ended, &b.Metadata, &b.Version, &b.CreatedAt, &b.UpdatedAt, &b.ConfirmedAt, &b.CancelledAt, &b.CompletedAt, &b.Begins, &b.InvoiceIDs)
+		&b.CancelReason, &policy, &b.RefundDue, &ended, &b.Metadata, &b.Version, &b.CreatedAt, &b.UpdatedAt, &b.ConfirmedAt, &b.CancelledAt, &b.ExpiredAt, &b.CompletedAt, &b.Begins, &b.InvoiceIDs)
 	if err != nil {
 		return domain.Booking{}, fmt.Errorf("scan booking: %w", err)
 	}
@@ -112,7 +112,7 @@ func bookingArgs(k domain.Booking) (pg.Args, error) {
 		"refunded": k.Refunded.Minor, "disputed": k.Disputed, "account_version": k.Account, "invoiced": k.Invoices.Invoiced, "dues": k.Invoices.Dues,
 		"placed": k.Invoices.Placed, "credited": k.Invoices.Credited, "deposit_paid": k.Invoices.DepositPaid, "payment_status": k.Amounts.Status(), "hold_expires_at": k.HoldExpiresAt,
 		"cancel_reason": k.CancelReason, "cancel_policy": policy, "refund_due": k.RefundDue, "ended_account": ended, "metadata": pg.JSONText(k.Metadata),
-		"confirmed_at": k.ConfirmedAt, "cancelled_at": k.CancelledAt, "completed_at": k.CompletedAt,
+		"confirmed_at": k.ConfirmedAt, "cancelled_at": k.CancelledAt, "expired_at": k.ExpiredAt, "completed_at": k.CompletedAt,
 	}, nil
 }
 
@@ -170,7 +170,7 @@ func UpdateBooking(ctx context.Context, tx pg.Tx, k domain.Booking) (domain.Book
 			paid = @paid, refunded = @refunded, disputed = @disputed, account_version = @account_version, invoiced = @invoiced, dues = @dues, placed = @placed,
 			credited = @credited, deposit_paid = @deposit_paid, payment_status = @payment_status, hold_expires_at = @hold_expires_at,
 			cancel_reason = @cancel_reason, cancel_policy = @cancel_policy, refund_due = @refund_due, ended_account = @ended_account, metadata = @metadata,
-			confirmed_at = @confirmed_at, cancelled_at = @cancelled_at, completed_at = @completed_at, version = b.version + 1, updated_at = clock_timestamp()
+			confirmed_at = @confirmed_at, cancelled_at = @cancelled_at, expired_at = @expired_at, completed_at = @completed_at, version = b.version + 1, updated_at = clock_timestamp()
 		where b.tenant_id = @tenant and b.livemode = @live and b.id = @id
 		returning b.version, b.created_at, b.updated_at`, args)
 	bookingMetadata.QueueDelete(b, k.ID)

@@ -12,8 +12,9 @@ import (
 )
 
 // TestHoldEndsWhileItIsPaid checks a hold that expires while the deposit is being paid. The booking stays expired. The payment
-// stays and is shown, or is refunded once if the tenant's policy requires it. A payment that arrives first confirms the booking.
-// If both happen at the same time, one of the two applies.
+// stays and is shown. A payment that the gateway captured after the hold expired is refunded once if the tenant's policy requires it, one
+// that is only reported afterwards is not. A payment that arrives first confirms the booking. If both happen at the same time, one of the two
+// applies.
 func TestHoldEndsWhileItIsPaid(t *testing.T) {
 	for _, refunds := range []bool{false, true} {
 		t.Run(fmt.Sprintf("refund_late_payments %t", refunds), func(t *testing.T) { holdEnds(t, refunds) })
@@ -21,7 +22,7 @@ func TestHoldEndsWhileItIsPaid(t *testing.T) {
 }
 
 func holdEnds(t *testing.T, refunds bool) {
-	m, db := newMerchant(t, "USD"), shared.database(t, "payments")
+	m, db, bookings := newMerchant(t, "USD"), shared.database(t, "payments"), shared.database(t, "bookings")
 	shared.identity(t, nil, "tenant", "update", m.slug, "--refund-late-payments", fmt.Sprint(refunds))
 	service := m.want(t, http.StatusCreated, http.MethodPost, "/services", `{"name":"Tour","duration_minutes":60}`).id(t)
 	pack := m.want(t, http.StatusCreated, http.MethodPost, "/packages", fmt.Sprintf(
@@ -37,7 +38,7 @@ func holdEnds(t *testing.T, refunds bool) {
 		return booking, m.begin(t, booking, 1000, "")
 	}
 	state := func(booking string) paidBooking { return read[paidBooking](t, m.client, "/bookings/"+booking) }
-	settled := func(booking string, i intent, allowed ...string) {
+	settled := func(booking string, i intent, allowed ...string) (late bool) {
 		t.Helper()
 		await(t, "the booking shows the payment", func() bool { return state(booking).AmountPaid.Amount == 1000 })
 		status := state(booking).Status
@@ -49,7 +50,10 @@ func holdEnds(t *testing.T, refunds bool) {
 			await(t, "payments has decided", func() bool {
 				return rows(t, db, `select settled::text from payment_intents where gateway_id = $1`, i.ID)[0] == "true"
 			})
-			if refunds {
+			id := rows(t, db, `select booking_id::text from payment_intents where gateway_id = $1`, i.ID)[0]
+			ended := rows(t, bookings, `select expired_at::text from bookings where id = $1::uuid`, id)[0]
+			after := rows(t, db, `select (succeeded_at > $2::text::timestamptz)::text from payment_intents where gateway_id = $1`, i.ID, ended)[0]
+			if late = after == "true"; late && refunds {
 				returned = 1000
 			}
 		}
@@ -63,6 +67,7 @@ func holdEnds(t *testing.T, refunds bool) {
 		if sum != returned || len(m.list(t, "/refunds?booking_id="+booking)) != int(returned/1000) {
 			t.Errorf("%s: the stand-in has returned %d, want %d", status, sum, returned)
 		}
+		return late
 	}
 	later(0)
 
@@ -83,7 +88,9 @@ func holdEnds(t *testing.T, refunds bool) {
 		}](t, m.client, "/payment-intents/"+i.ID).Status == "expired"
 	})
 	m.control(t, http.MethodPost, "events", map[string]any{"account": m.account}, nil)
-	settled(booking, i, "expired")
+	if settled(booking, i, "expired") {
+		t.Error("a payment from before the end of the hold is late")
+	}
 	var events []map[string]any
 	await(t, "the event says so", func() bool {
 		events = m.list(t, "/events?type=payment.succeeded&object_id="+i.ID)
@@ -91,6 +98,18 @@ func holdEnds(t *testing.T, refunds bool) {
 	})
 	if text := fmt.Sprint(events); len(events) != 1 || !strings.Contains(text, "booking_status:expired") {
 		t.Errorf("%s", text)
+	}
+
+	booking, i = held()
+	resume := shared.withoutConsumer(t, "payments") // so that the intent stays open
+	defer resume()
+	later(10 * time.Minute)
+	await(t, "the hold has ended", func() bool { return state(booking).Status == "expired" })
+	time.Sleep(time.Second) // the gateway reports whole seconds
+	m.pay(t, i)
+	resume()
+	if !settled(booking, i, "expired") {
+		t.Error("a payment from after the end of the hold is in time")
 	}
 
 	booking, i = held()

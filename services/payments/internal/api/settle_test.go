@@ -281,6 +281,40 @@ func TestLatePaymentIsRefunded(t *testing.T) {
 	}
 }
 
+// TestLateByTime checks that the payments of an expired booking are late if the gateway captured them after the hold expired, whatever the
+// account had received when the booking expired, and whenever this service learns of them.
+func TestLateByTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	end := time.Now().Add(-time.Hour).Truncate(time.Second).UTC()
+	for _, lostFirst := range []bool{true, false} {
+		for after, want := range map[time.Duration]int64{-time.Second: 0, 0: 0, time.Second: 200} {
+			b := w.bookings.Add(ctx, "pending", 1000, 1000, "USD")
+			p := w.post(ctx, fmt.Sprintf(`{"booking_id":%q,"amount_minor":200}`, b.ID)).is(201).intent()
+			w.Exec(`update payment_intents set created_at = $2 where gateway_id = $1`, p.ID, end.Add(-time.Minute))
+			w.bookings.SetSettlement(ctx, b.ID, domain.Settlement{Lost: true, RefundLatePayments: true, Code: "USD", Ended: domain.Unknown, EndedAt: &end})
+			if lostFirst {
+				w.lose(ctx, b, "expired", 2)
+			}
+			w.gateway.Change(p.ID, func(s *domain.Snapshot) {
+				s.Status, s.Received, s.Movements = domain.Succeeded, 200, []domain.Movement{{
+					ID: "txn_" + p.ID, Kind: domain.MovedCharge, Object: "ch_" + p.ID, Amount: 200, Currency: "USD", Paid: 200, PaidCurrency: "USD", At: end.Add(after),
+				}}
+			})
+			w.refresh(ctx, p.ID)
+			w.lose(ctx, b, "expired", 3)
+			w.settle()
+			if got := w.returned(p); got != want || w.waiting() != 0 {
+				t.Errorf("lost first %t, captured after %v: %d are returned, want %d", lostFirst, after, got, want)
+			}
+		}
+	}
+	if w.lateCount() != 2 {
+		t.Errorf("%v late", w.lateCount())
+	}
+}
+
 // TestMoneyStaysWithoutAPolicy checks that the money stays without the policies, or if they specify 0, and that a late payment is
 // counted.
 func TestMoneyStaysWithoutAPolicy(t *testing.T) {

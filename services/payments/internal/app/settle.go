@@ -32,8 +32,8 @@ const (
 
 // Settler decides what is owed back to the payers of a canceled or expired booking: the share of the payments that the booking's
 // policy grants, and payments that arrived too late. OwedRefunds returns the money. Bookings reports the version of the booking's account
-// at which the booking was lost, and the account shows what was received and returned after it. The order of events therefore does not
-// matter. Any number of processes may run Settler at the same time.
+// at which the booking was canceled, or when its hold expired. The account and the gateway show what was received and returned after it. The
+// order of events therefore does not matter. Any number of processes may run Settler at the same time.
 type Settler struct {
 	Intents *Intents
 	Lookup  SettlementService
@@ -120,7 +120,7 @@ func (a *Settler) settle(ctx context.Context, booking domain.BookingID) error {
 			return err
 		}
 	}
-	late, err := store.LatePayments(ctx, db.Read(ctx), domain.BookingMoney(booking, s.Code), s.Ended)
+	late, err := store.LatePayments(ctx, db.Read(ctx), domain.BookingMoney(booking, s.Code), s)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,8 @@ type Settlement struct {
 	RefundLatePayments bool
 	Due                *money.Amount // the amount to be refunded by the policy; nil: not specified
 	Code               string        // the booking's currency
-	Ended              AccountPoint  // of the booking's account when the booking was canceled or expired
+	Ended              AccountPoint  // of the booking's account when the booking was canceled
+	EndedAt            *time.Time    // when the hold expired; of a booking with an unknown point, when it was canceled; nil: Ended determines what is late
 }
 
 // AccountPoint is a point in the history of an account. Payments received after it are late, and returns after it count toward what a
@@ -25,7 +26,7 @@ type AccountPoint struct {
 	AccountReturned int64 // what had been returned, including refunds that had begun
 }
 
-// Unknown is the point of a booking that ended before bookings stored it: no payment is late, and all returns count.
+// Unknown is the point of a booking that expired, or was canceled before bookings stored it: all returns count.
 var Unknown = AccountPoint{AccountVersion: math.MaxInt64}
 
 // Cause is the reason for a refund that nobody requested.

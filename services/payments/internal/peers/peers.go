@@ -49,7 +49,7 @@ func (p *Bookings) Settlement(ctx context.Context, id domain.BookingID) (domain.
 	}
 	out := domain.Settlement{
 		Lost: domain.Booking{Status: got.Status}.Lost(), AutoRefund: got.AutoRefund, RefundLatePayments: got.RefundLatePayments,
-		Code: got.Currency, Ended: domain.Unknown,
+		Code: got.Currency, Ended: domain.Unknown, EndedAt: got.EndedAt,
 	}
 	if got.RefundDue != nil {
 		out.Due = &money.Amount{Minor: *got.RefundDue, Currency: got.Currency}

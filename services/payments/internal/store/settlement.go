@@ -89,11 +89,14 @@ func Settle(ctx context.Context, tx pg.Tx, id domain.IntentID) (bool, error) {
 const inTime = `exists (select from money_entries e where e.tenant_id = @tenant and e.livemode = @live and e.account_id = p.booking_id
 	and e.currency = p.currency and e.object = p.gateway_id and e.kind = 'received' and e.version <= @version)`
 
-// LatePayments returns the card payments that an account received after a point in its history.
-func LatePayments(ctx context.Context, q pg.Q, k domain.MoneyKey, after domain.AccountPoint) ([]domain.GatewayID, error) {
+// LatePayments returns the card payments of a lost booking that the gateway captured after the booking ended, or, if s does not contain
+// this time, that the account received after its point.
+func LatePayments(ctx context.Context, q pg.Q, k domain.MoneyKey, s domain.Settlement) ([]domain.GatewayID, error) {
 	return pg.Many(ctx, q, pgx.RowTo[domain.GatewayID], `
 		select p.gateway_id from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking
-			and p.currency = @code and p.received > 0 and not `+inTime, pg.Args{"booking": k.Booking, "code": k.Currency, "version": after.AccountVersion})
+			and p.currency = @code and p.received > 0 and coalesce(p.succeeded_at > @at, not `+inTime+`)`, pg.Args{
+		"booking": k.Booking, "code": k.Currency, "version": s.Ended.AccountVersion, "at": s.EndedAt,
+	})
 }
 
 const owedColumns = `o.id, o.cause, o.subject, o.booking_id as booking, o.wanted, coalesce(o.currency, '') as code, o.account_version, o.account_returned, o.state,
