@@ -50,6 +50,7 @@ func TestReprice(t *testing.T) {
 	w.Exec(`update packages set base_price = 99999999999 where id = $1`, s.flat)
 	reprice(b.ID).is(422, "invalid_request", "package_id")
 	w.Exec(`update packages set currency = 'JPY', base_price = 1 where id = $1`, s.flat)
+	w.hold(ctx, b, domain.AccountState{Version: 1, Received: 5000})
 	reprice(b.ID).is(422, "invalid_request", "package_id") // paid in another currency
 
 	plain := w.book(ctx, `"event_date":"2030-07-04"`)
@@ -66,6 +67,48 @@ func TestReprice(t *testing.T) {
 	reprice(gone.ID).is(422, "invalid_status_transition", "status")
 	w.do(ctx, "POST", "/bookings/"+b.ID+"/reprice", `[]`).is(400, "malformed_json")
 	w.do(ctx, "POST", "/bookings/"+b.ID+"/reprice", `{"notes":"`+strings.Repeat("x", 1<<20)+`"}`).is(413)
+}
+
+// TestCurrencyFollowsTheAccount checks that a booking gets another currency only if payments has received nothing in the current one,
+// whatever this service has applied, that it is 503 and changes nothing while payments is away, and that payments is called only then.
+func TestCurrencyFollowsTheAccount(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	s := w.shop(ctx)
+	for name, change := range map[string]func(b booking) response{
+		"package": func(b booking) response { return w.patch(ctx, b.ID, fmt.Sprintf(`{"package_id":"%s"}`, s.yen)) },
+		"reprice": func(b booking) response {
+			w.Exec(`update packages set currency = 'JPY' where id = $1`, s.flat)
+			defer w.Exec(`update packages set currency = 'USD' where id = $1`, s.flat)
+			return w.do(ctx, "POST", "/bookings/"+b.ID+"/reprice", "")
+		},
+	} {
+		b := w.book(ctx, `"event_date":"2030-05-01","package_id":"%s"`, s.flat)
+		unchanged := func() {
+			t.Helper()
+			if got := w.get(ctx, b.ID); got.Version != 1 || got.TotalAmount.Currency != "USD" {
+				t.Errorf("%s: version %d, %+v", name, got.Version, got.TotalAmount)
+			}
+		}
+		for _, held := range []domain.AccountState{{Version: 1, Received: 1000}, {Version: 2, Received: 1000, Returned: 1000}} {
+			w.hold(ctx, b, held)
+			change(b).is(422, "invalid_request", "package_id")
+			unchanged()
+		}
+		w.payments.Fail(apperr.ErrUnavailable)
+		change(b).is(503, "unavailable")
+		unchanged()
+		w.patch(ctx, b.ID, fmt.Sprintf(`{"package_id":"%s"}`, s.flat)).is(200)
+		w.payments.Fail(nil)
+		w.Exec(`update bookings set paid = 1000, account_version = 3 where number = $1`, b.Number)
+		w.hold(ctx, b, domain.AccountState{Version: 4}) // the payment was reversed
+		if got := change(b).is(200).booking(); got.TotalAmount.Currency != "JPY" || got.AmountPaid != (amount{0, "JPY"}) {
+			t.Errorf("%s: %+v, paid %+v", name, got.TotalAmount, got.AmountPaid)
+		}
+		if n := w.Count(`select account_version from bookings where number = $1`, b.Number); n != 0 {
+			t.Errorf("%s: version %d of the account in JPY", name, n)
+		}
+	}
 }
 
 // TestCancellationShowsThePolicyOfTheBooking checks that a booking retains the operator's policy from the moment it was created,

@@ -59,7 +59,7 @@ type Write struct {
 	tenant  domain.Tenant
 	number  string
 	fetched bool                 // the customers service was called for a customer that the projection lacks
-	account *domain.AccountState // of a booking that is canceled; nil: not requested
+	account *domain.AccountState // of a booking that is canceled, or that changes its currency; nil: not requested
 }
 
 // PrepareCreate requests the operator's policy and default taxes, and takes a number.

@@ -90,7 +90,7 @@ func (a *Bookings) change(
 	if err != nil {
 		return domain.Booking{}, err
 	}
-	if w.account != nil {
+	if w.account != nil && w.Status.Given() {
 		failpoint.Here("cancellation.prepared")
 		tx.AfterCommit(func() { failpoint.Here("cancellation.committed") })
 	}
@@ -101,14 +101,25 @@ func (a *Bookings) change(
 	return a.save(ctx, tx, next, claim, previous, now)
 }
 
-// readAccount returns the error of a cancellation that depends on the booking's account, which it requests once from payments. No lock
-// is needed: money that moves after the response counts as moved after the cancellation, which records the version of the account.
+// readAccount returns the error of a change that depends on the booking's account, which it requests once from payments. No lock is needed:
+// money that moves after the response counts as moved after the change. A cancellation records the version of the account.
 func (a *Bookings) readAccount(b domain.Booking, w *Write) error {
 	return &operation.Again{Why: "account of the booking not read", Fetch: func(ctx context.Context) error {
 		state, err := a.Accounts.Account(ctx, b.ID, b.Total.Currency)
 		w.account = &state
 		return err
 	}}
+}
+
+// checkCurrency returns the error of a price in another currency unless the account in the current one is without money.
+func (a *Bookings) checkCurrency(current, next domain.Booking, w *Write) error {
+	if next.Total.Currency == current.Total.Currency {
+		return nil
+	}
+	if w.account == nil {
+		return a.readAccount(current, w)
+	}
+	return w.account.FixesCurrency()
 }
 
 // reschedule applies time, links and guests, or a new price. If the booking occupies its unit, reschedule returns the required
@@ -130,6 +141,9 @@ func (a *Bookings) reschedule(ctx context.Context, tx pg.Tx, w *Write, current d
 		return domain.Booking{}, nil, err
 	}
 	next, err := current.ApplySchedule(w.BookingInput, when, refs.Refs, w.tenant.Policy, now)
+	if err == nil {
+		err = a.checkCurrency(current, next, w)
+	}
 	if err != nil {
 		return domain.Booking{}, nil, err
 	}
@@ -198,7 +212,7 @@ func (a *Bookings) reclaim(ctx context.Context, tx pg.Tx, b domain.Booking, clai
 	return store.PutClaim(ctx, tx, *claim)
 }
 
-// repriced applies the price of the current terms, regardless of previous payments. It does not read the unit, which does not affect the price; locking the unit
+// repriced applies the price of the current terms, regardless of previous payments in its currency. It does not read the unit, which does not affect the price; locking the unit
 // after the booking would reverse the lock order.
 func (a *Bookings) repriced(ctx context.Context, tx pg.Tx, w *Write, current domain.Booking, now time.Time) (domain.Booking, error) {
 	refs, err := store.Refs(ctx, tx, domain.Links{Package: current.PackageID}, now)
@@ -206,5 +220,9 @@ func (a *Bookings) repriced(ctx context.Context, tx pg.Tx, w *Write, current dom
 		return domain.Booking{}, err
 	}
 	refs.Taxes = w.tenant.Taxes
-	return current.Reprice(refs.Refs)
+	next, err := current.Reprice(refs.Refs)
+	if err == nil {
+		err = a.checkCurrency(current, next, w)
+	}
+	return next, err
 }

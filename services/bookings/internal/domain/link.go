@@ -216,13 +216,21 @@ func (b *Booking) reprice(refs Refs) error {
 	if err != nil {
 		return err
 	}
-	if moved := b.Paid.Minor != 0 || b.Refunded.Minor != 0; moved && price.Total.Currency != b.Total.Currency {
-		return field("package_id", "The package's currency differs from the currency of the existing payments.")
+	if price.Total.Currency != b.Total.Currency { // it has another account from now on
+		b.Paid.Minor, b.Refunded.Minor, b.Disputed, b.Account = 0, 0, false, 0
 	}
 	b.Snapshot, b.Taxes = &price.Snapshot, &price.Taxes
 	b.Total, b.Gross, b.Deposit = price.Total, price.Gross, price.Deposit
 	b.Paid.Currency, b.Refunded.Currency = price.Total.Currency, price.Total.Currency
 	return nil
+}
+
+// FixesCurrency returns the error of a price in another currency than the account's if the account has received or returned money.
+func (s AccountState) FixesCurrency() error {
+	if s.Received == 0 && s.Returned == 0 {
+		return nil
+	}
+	return field("package_id", "The package's currency differs from the currency of the existing payments.")
 }
 
 // countsGuests returns the error of a price per guest without guests.
