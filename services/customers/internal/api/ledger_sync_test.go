@@ -10,6 +10,14 @@ import (
 	"holdfast.dev/services/customers/internal/peers/peerstest"
 )
 
+// recordAgain runs the command ledger, and returns its output.
+func (w *world) recordAgain() (string, error) {
+	w.T.Helper()
+	var out bytes.Buffer
+	err := (&app.LedgerSync{Accounts: w.accounts, Worker: w.DB.Worker, Out: &out}).Run(w.T.Context())
+	return out.String(), err
+}
+
 // TestLedgerOfAnEarlierVersion checks that the command records the payments and manual refunds that the ledger lacks, once, and that it
 // lists what differs.
 func TestLedgerOfAnEarlierVersion(t *testing.T) {
@@ -24,14 +32,8 @@ func TestLedgerOfAnEarlierVersion(t *testing.T) {
 	w.Exec(`delete from money_accounts`) // as after the migration
 	w.Exec(`update charges set version = 0`)
 	*w.payments = peerstest.Payments{}
-	sync := func() (string, error) {
-		t.Helper()
-		var out bytes.Buffer
-		err := (&app.LedgerSync{Accounts: w.accounts, Worker: w.DB.Worker, Out: &out}).Run(t.Context())
-		return out.String(), err
-	}
 	for range 2 {
-		if out, err := sync(); err != nil || out != "" {
+		if out, err := w.recordAgain(); err != nil || out != "" {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		for _, c := range []struct {
@@ -46,7 +48,7 @@ func TestLedgerOfAnEarlierVersion(t *testing.T) {
 		w.has(ctx, alone, "paid", 500, 200, 0)
 	}
 	w.Exec(`update charges set amount = amount + 1 where amount = 600`)
-	if out, err := sync(); !errors.Is(err, app.ErrLedgerDiffers) || strings.Count(out, "\n") != 1 || !strings.Contains(out, *booked.BookingID) {
+	if out, err := w.recordAgain(); !errors.Is(err, app.ErrLedgerDiffers) || strings.Count(out, "\n") != 1 || !strings.Contains(out, *booked.BookingID) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -5,14 +5,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pgtest"
 	"holdfast.dev/libs/repair"
 
 	"holdfast.dev/services/customers/internal/app"
+	"holdfast.dev/services/customers/internal/peers/peerstest"
 )
 
 // repair runs the command with these copies.
@@ -68,6 +71,79 @@ func TestRepairOfCustomers(t *testing.T) {
 	}
 	if next := w.open(ctx, 1000); *next.Number != "INV-000078" {
 		t.Errorf("the next number is %s", *next.Number)
+	}
+}
+
+// accountCopies returns the copies of the accounts of money.
+func (w *world) accountCopies() (list []repair.Copy) {
+	w.T.Helper()
+	var out bytes.Buffer
+	if err := repair.WriteCopies(w.T.Context(), w.DB.OwnerURL, "customers", app.Repair().Copies, time.Now(), &out); err != nil {
+		w.T.Fatal(err)
+	}
+	for lines := json.NewDecoder(&out); lines.More(); {
+		var c repair.Copy
+		if err := lines.Decode(&c); err != nil {
+			w.T.Fatal(err)
+		}
+		if strings.HasPrefix(c.ID, "ma_") {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// TestRepairOfAccounts checks that an account of which payments has lost changes is applied again from the beginning after a repair, also
+// that of an invoice without a booking. Payments that payments has lost are recorded again by `ledger`, and nothing counts twice.
+func TestRepairOfAccounts(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), payer(t)
+	booked, alone, refunded := w.booked(ctx, 1000), w.open(ctx, 1000), w.booked(ctx, 1000)
+	for _, v := range []invoice{booked, alone} {
+		w.pay(ctx, v, 300).is(200)
+		w.pay(ctx, v, 200).is(200)
+	}
+	*w.payments = peerstest.Payments{} // restored
+	w.card(booked, "pi_1", 100, 0)
+	w.card(refunded, "pi_2", 1300, 0)
+	w.payments.HandBack(w.accountOf(refunded), "rf_1", 1100)
+	w.deliver(ctx, w.accountOf(refunded))
+	const free = `select coalesce(sum(returned_free), 0) from money_accounts`
+	before := w.Count(free)
+	held := w.accountCopies()
+	if len(held) != 3 {
+		t.Fatalf("copies %+v", held)
+	}
+	for _, v := range []invoice{booked, refunded} {
+		_, key := ids.Stored(*v.BookingID)
+		held = append(held, repair.Copy{Holder: "payments", ID: "ma_" + key + ":USD", Version: 1})
+	}
+	if err := w.repair(ctx, true, held...); !errors.Is(err, repair.ErrDiffers) {
+		t.Errorf("check: %v", err)
+	}
+	if err := w.repair(ctx, false, held...); err != nil {
+		t.Fatal(err)
+	}
+	if left := w.accountCopies(); len(left) != 0 {
+		t.Errorf("copies %+v", left)
+	}
+	w.pay(ctx, booked, 10).is(200)
+	w.pay(ctx, alone, 10).is(200)
+	w.has(ctx, booked, "partially_paid", 610, 0, 390)
+	w.has(ctx, alone, "partially_paid", 510, 0, 490)
+	if out, err := w.recordAgain(); err != nil || out != "" {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for v, want := range map[*invoice]int64{&booked: 610, &alone: 510} {
+		if received, _ := w.payments.Sums(w.accountOf(*v)); received != want {
+			t.Errorf("the ledger has received %d, want %d", received, want)
+		}
+	}
+	if err := w.accounts.Refresh(ctx, w.accountOf(refunded)); err != nil {
+		t.Fatal(err)
+	}
+	if after := w.Count(free); before == 0 || after != before {
+		t.Errorf("%d was handed back of money on no invoice, and %d after the repair", before, after)
 	}
 }
 

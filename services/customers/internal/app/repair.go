@@ -35,6 +35,7 @@ func Repair() repair.Service {
 		Fixes: []repair.Fix{
 			{What: "counters of invoice" + numbers, SQL: store.RaiseInvoiceNumbers},
 			{What: "counters of quote" + numbers, SQL: store.RaiseQuoteNumbers},
+			{What: "accounts of money to be applied again, because payments has lost changes", SQL: store.ResetMoney},
 			{What: "accepts resumed, because the booking exists", SQL: store.ResumeAccepts},
 		},
 		Counters: map[string]string{"quotes": "quote_counters", "invoices": "invoice_counters", "credit_notes": "credit_note_counters"},

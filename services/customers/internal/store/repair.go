@@ -13,11 +13,12 @@ import (
 
 // The queries of the command repair. Package repair describes their columns.
 const (
-	// Copies is what this service holds of other services' objects. It does not know the version of a payment intent.
+	// Copies is what this service holds of other services' objects. It does not know the version of a payment intent. An
+	// account of money has the key of payments. One of version 0 must be applied again.
 	Copies = `
 		select 'bk', tenant_id, livemode, id::text, version, '', '' from bookings
 		union all select 'pi', tenant_id, livemode, id, 0, '', '' from charges where method = 'card'
-		union all select 'ma', tenant_id, livemode, id::text || ':' || currency, version, '', '' from money_accounts
+		union all select 'ma', tenant_id, livemode, 'ma_' || id::text || ':' || currency, version, '', '' from money_accounts where version > 0
 		union all select split_part(id, '_', 1), tenant_id, livemode, id, version, '', '' from catalogue_items`
 	OwnCustomers = `
 		select tenant_id, livemode, id::text as key, version, updated_at as changed_at, erased_at is null as logged, '{bookings}'::text[] as holders,
@@ -57,6 +58,22 @@ const (
 	returning = ` group by 1, 2
 		on conflict (tenant_id, livemode) do update set next = excluded.next where c.next < excluded.next
 		returning format('tenant %s, livemode %s: the next is %s', tenant_id, livemode, next)`
+
+	// ResetMoney makes accounts of which payments has lost changes be applied again from the beginning. Payments of clients on them count as
+	// unrecorded, so that the command ledger records them again.
+	ResetMoney = `
+		with lost as (
+			select h.tenant_id, h.livemode, h.key from repair_copies h
+			left join repair_copies p on p.holder = 'payments' and (p.prefix, p.tenant_id, p.livemode, p.key) = (h.prefix, h.tenant_id, h.livemode, h.key)
+			where h.holder = 'customers' and h.prefix = 'ma' and h.version > coalesce(p.version, 0)),
+		reset as (
+			update money_accounts a set version = 0 from lost l
+			where (a.tenant_id, a.livemode, 'ma_' || a.id::text || ':' || a.currency) = (l.tenant_id, l.livemode, l.key) and a.version > 0
+			returning a.tenant_id, a.livemode, a.id, a.currency),
+		unrecorded as (
+			update charges c set version = 0 from reset r
+			where (c.tenant_id, c.livemode, c.booking_id, c.currency) = (r.tenant_id, r.livemode, r.id, r.currency) and c.method <> 'card')
+		select format('account %s of tenant %s in %s', id, tenant_id, currency) from reset`
 
 	// ResumeAccepts hands sent quotes that have a booking to the completer of accepts. Bookings returns the existing booking.
 	ResumeAccepts = `

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/repair"
 
 	"holdfast.dev/services/payments/internal/app"
@@ -17,6 +19,7 @@ import (
 
 // TestALostIntentIsAdopted checks that a payment intent whose row was lost in a restore comes back with its id, booking and money, once,
 // although an event is waiting for it, and that the repair compares the account again and raises the version above a newer copy.
+// Its account is among the copies, with which customers compares its own.
 func TestALostIntentIsAdopted(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -64,6 +67,13 @@ func TestALostIntentIsAdopted(t *testing.T) {
 	events := w.Events()
 	if e := events[len(events)-1]; e.GetObjectId() != p.ID || e.GetResourceVersion() != 9 {
 		t.Errorf("%v", e)
+	}
+	var own bytes.Buffer
+	if err := repair.WriteCopies(t.Context(), w.DB.OwnerURL, "payments", app.Repair().Copies, time.Now(), &own); err != nil {
+		t.Fatal(err)
+	}
+	if _, key := ids.Stored(was.BookingID.String()); !strings.Contains(own.String(), `"id":"ma_`+key+`:USD","version":1}`) {
+		t.Errorf("the account is not among the copies: %s", own.String())
 	}
 }
 

@@ -12,8 +12,10 @@ import (
 
 // The queries of the command repair. Package repair describes their columns.
 const (
-	// Copies is what this service holds of other services' objects.
-	Copies = `select 'bk', tenant_id, livemode, id::text, version, '', '' from bookings`
+	// Copies is what this service holds of other services' objects, and its own accounts of money, with which customers compares its copies.
+	Copies = `
+		select 'bk', tenant_id, livemode, id::text, version, '', '' from bookings
+		union all select 'ma', tenant_id, livemode, 'ma_' || id::text || ':' || currency, version, '', '' from money_accounts`
 	// OwnIntents are the intents that the gateway knows. Other services hold those that received money; bookings only if it has the booking.
 	OwnIntents = `
 		select p.tenant_id, p.livemode, p.gateway_id as key, p.version, p.updated_at as changed_at, false as logged,
