@@ -21,8 +21,21 @@ func TestHoldEndsWhileItIsPaid(t *testing.T) {
 	}
 }
 
+// paidLate waits until payments has settled a payment of an expired booking. It reports whether the gateway captured the payment after the
+// hold expired.
+func paidLate(t *testing.T, i intent) bool {
+	t.Helper()
+	db := shared.database(t, "payments")
+	await(t, "payments has decided", func() bool {
+		return rows(t, db, `select settled::text from payment_intents where gateway_id = $1`, i.ID)[0] == "true"
+	})
+	id := rows(t, db, `select booking_id::text from payment_intents where gateway_id = $1`, i.ID)[0]
+	ended := rows(t, shared.database(t, "bookings"), `select expired_at::text from bookings where id = $1::uuid`, id)[0]
+	return rows(t, db, `select (succeeded_at > $2::text::timestamptz)::text from payment_intents where gateway_id = $1`, i.ID, ended)[0] == "true"
+}
+
 func holdEnds(t *testing.T, refunds bool) {
-	m, db, bookings := newMerchant(t, "USD"), shared.database(t, "payments"), shared.database(t, "bookings")
+	m, db := newMerchant(t, "USD"), shared.database(t, "payments")
 	shared.identity(t, nil, "tenant", "update", m.slug, "--refund-late-payments", fmt.Sprint(refunds))
 	service := m.want(t, http.StatusCreated, http.MethodPost, "/services", `{"name":"Tour","duration_minutes":60}`).id(t)
 	pack := m.want(t, http.StatusCreated, http.MethodPost, "/packages", fmt.Sprintf(
@@ -47,24 +60,12 @@ func holdEnds(t *testing.T, refunds bool) {
 		}
 		returned := int64(0)
 		if status == "expired" {
-			await(t, "payments has decided", func() bool {
-				return rows(t, db, `select settled::text from payment_intents where gateway_id = $1`, i.ID)[0] == "true"
-			})
-			id := rows(t, db, `select booking_id::text from payment_intents where gateway_id = $1`, i.ID)[0]
-			ended := rows(t, bookings, `select expired_at::text from bookings where id = $1::uuid`, id)[0]
-			after := rows(t, db, `select (succeeded_at > $2::text::timestamptz)::text from payment_intents where gateway_id = $1`, i.ID, ended)[0]
-			if late = after == "true"; late && refunds {
+			if late = paidLate(t, i); late && refunds {
 				returned = 1000
 			}
 		}
 		await(t, fmt.Sprintf("%d are returned", returned), func() bool { return state(booking).AmountRefunded.Amount == returned })
-		var sum int64
-		for _, r := range m.holding(t).Refunds {
-			if r.Intent == i.ID {
-				sum += r.Amount
-			}
-		}
-		if sum != returned || len(m.list(t, "/refunds?booking_id="+booking)) != int(returned/1000) {
+		if sum := m.returned(t)[i.ID]; sum != returned || len(m.list(t, "/refunds?booking_id="+booking)) != int(returned/1000) {
 			t.Errorf("%s: the stand-in has returned %d, want %d", status, sum, returned)
 		}
 		return late
