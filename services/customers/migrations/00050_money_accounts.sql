@@ -1,3 +1,4 @@
+-- migrationlint:allow drop-column: it precedes 1.0.0, so no released version runs during it
 -- migrationlint:allow bulk-write: it precedes 1.0.0, so no released version runs during it
 -- +goose NO TRANSACTION
 -- +goose ENVSUB ON
