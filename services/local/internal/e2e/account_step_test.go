@@ -161,10 +161,10 @@ func (s *accountStep) prepare(t *testing.T, m merchant, customer string) {
 		s.want = "paid, due 0, 1 payments of R 7, credited 400; received 1000, returned 400, 2 entries; 1 notes, issued"
 	case "note, gateway":
 		s.path, s.body, s.status = "/invoices/"+s.invoice+"/credit-notes", `{"amount":{"amount":400,"currency":"USD"},"refund":"gateway"}`, http.StatusCreated
-		s.want = "paid, due 0, 1 payments, credited 400; received 1000, returned 400, 2 entries; 1 notes, issued; refunds [400], shown 400"
+		s.want = "paid, due 0, 1 payments, credited 400; received 1000, returned 400, 3 entries; 1 notes, issued; refunds [400], shown 400"
 	case "cancellation":
 		s.path, s.body = "/bookings/"+s.booking+"/cancel", `{"reason":"rain"}`
-		s.want = "paid, due 0, 1 payments, credited 0; received 1000, returned 500, 2 entries; refunds [500], shown 500; cancelled, due 500"
+		s.want = "paid, due 0, 1 payments, credited 0; received 1000, returned 500, 3 entries; refunds [500], shown 500; cancelled, due 500"
 	}
 }
 
