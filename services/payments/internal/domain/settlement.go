@@ -96,7 +96,8 @@ func (o OwedRefund) Intent() GatewayID {
 }
 
 // Look returns the owed refund after a check of its payments, and the amount that no refund covers yet. Nothing is owed beyond what
-// the account has left, and an amount below the gateway's unit is not owed. An owed refund that is open again retains the failure that its payments still wait for.
+// the account has left, and an amount below the gateway's unit is not owed. An owed refund that is open again retains the failure that
+// its payments still wait for.
 func (o OwedRefund) Look(m OwedMoney, now time.Time) (next OwedRefund, left int64) {
 	open := min(o.Amount-max(0, m.Returned), m.Left)
 	again, before := now.Add(OwedPause), o.State
