@@ -55,7 +55,7 @@ func (a *API) deleteInvoice(c *gin.Context) error {
 }
 
 func (a *API) openInvoice(c *gin.Context) error {
-	return rest.Action(c, a.invoices(), a.Accounts.PrepareOpen, a.Accounts.Open)
+	return rest.Action(c, a.invoices(), a.Invoices.PrepareOpen, a.Accounts.Open)
 }
 
 func (a *API) voidInvoice(c *gin.Context) error {

@@ -78,11 +78,6 @@ func (a *Accounts) current(ctx context.Context, tx pg.Tx, id domain.InvoiceID, f
 	return account, err
 }
 
-// PrepareOpen is Invoices.PrepareOpen.
-func (a *Accounts) PrepareOpen(ctx context.Context) (*Opening, error) {
-	return a.Invoices.PrepareOpen(ctx)
-}
-
 // Open is Invoices.Open with everything that was paid for the booking until now.
 func (a *Accounts) Open(ctx context.Context, tx pg.Tx, id domain.InvoiceID, info *Opening, match patch.Precondition) (domain.Invoice, error) {
 	if _, err := a.current(ctx, tx, id, &info.Fresh); err != nil {
