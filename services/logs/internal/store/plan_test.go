@@ -43,7 +43,7 @@ func fill(t *testing.T, db *pgtest.DB, c caller.Caller) {
 			case when rare then 409 else 201 end, case when rare then 4 else 2 end, case when rare then 'DELETE' else 'POST' end,
 			case when rare then '/units/{id}' else '/bookings' end, '/', '', case when rare then 'slot_unavailable' end,
 			case when rare then 'key_rare' else 'key_often' end, 'api_key', case when rare then 'bk_rare' else 'bk_' || n end, 1, false
-		from generate_series(1, $3::int) n, lateral (select now() - n * interval '6 days' / $3::int) x(at),
+		from generate_series(1, $3::int) n, lateral (select now() - n * (now() - date_trunc('day', now(), 'utc') + interval '6 days') / $3::int) x(at),
 			lateral (select n % 1000 = 0 and (at at time zone 'utc')::date <> (now() at time zone 'utc')::date - 1) y(rare)`,
 		c.Tenant, c.Live(), stored); err != nil {
 		t.Fatal(err)
