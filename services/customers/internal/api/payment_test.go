@@ -175,6 +175,26 @@ func TestCrashedPayment(t *testing.T) {
 	}
 }
 
+// TestPaymentTakenOver checks that a refusal of an attempt that another one has taken over does not discard what that one has recorded.
+func TestPaymentTakenOver(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	v := w.open(ctx, 100)
+	w.payments.Before = func(context.Context) error {
+		w.payments.Before = nil
+		w.clock.move(31 * time.Second)
+		if err := w.completers.Receipts(w.accounts)(t.Context()); err != nil {
+			return err
+		}
+		return domain.ErrAccountMoved
+	}
+	a := w.keyed(ctx, v, "record-payment", cash(100)).is(200).invoice()
+	if received, _ := w.payments.Sums(w.accountOf(v)); len(a.Payments) != 1 || received != 100 {
+		t.Errorf("%d received, %+v", received, a.Payments)
+	}
+	w.keyed(ctx, v, "record-payment", cash(100)).is(200)
+}
+
 // TestRepeatedReversal checks that a reversal whose response was lost is completed by a repeated request.
 func TestRepeatedReversal(t *testing.T) {
 	t.Parallel()

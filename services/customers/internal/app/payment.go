@@ -184,8 +184,17 @@ func (a *Accounts) finish(ctx context.Context, tx pg.Tx, id domain.InvoiceID, ac
 	return v.At(at), err
 }
 
-// Release deletes the payment, which payments has not recorded.
+// Release deletes the payment, which payments has not recorded. It returns an operation.UnderWay if another attempt has taken over.
 func (o *receipt) Release(ctx context.Context, tx pg.Tx) error {
+	current, err := store.ReceiptForUpdate(ctx, tx, o.receipt.ID)
+	switch {
+	case errors.Is(err, domain.ErrPaymentNotFound): // the other attempt was refused too
+		return nil
+	case err != nil:
+		return err
+	case !current.Calling.Is(o.receipt.Calling.Lease):
+		return operation.ErrUnderWay // read it again
+	}
 	return store.DeleteReceipt(ctx, tx, o.receipt.ID)
 }
 
