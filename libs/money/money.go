@@ -51,6 +51,15 @@ func Step(code string) int64 {
 	return 1
 }
 
+// CardUnit returns the unit of card payments and their refunds, in minor units: the payment gateway accepts multiples of it only. It is the
+// Step, except for the ariary, which the gateway counts in whole units.
+func CardUnit(code string) int64 {
+	if code == "MGA" {
+		return 100
+	}
+	return Step(code)
+}
+
 // IsZero reports whether the amount is zero, in any currency.
 func (a Amount) IsZero() bool { return a.Minor == 0 }
 

@@ -224,7 +224,7 @@ func (v Invoice) byCharge() (paid, refunded map[string]int64, charges []string) 
 }
 
 // noteParts distributes the refund of a credit note over the charges that paid the invoice, starting with the newest one. It takes no
-// more of each than is left of its part on the invoice, and nothing of a disputed one. left is the amount that remains, and disputed reports
+// more of each than is left of its part on the invoice, in units that the gateway accepts, and nothing of a disputed one. left is the amount that remains, and disputed reports
 // whether a disputed charge would have covered some of it. held is what other credit notes of the invoice refund.
 func (v Invoice) noteParts(amount int64, held map[string]int64) (parts []NotePart, left int64, disputed bool) {
 	paid, refunded, charges := v.byCharge()
@@ -234,6 +234,7 @@ func (v Invoice) noteParts(amount int64, held map[string]int64) (parts []NotePar
 	}
 	for _, charge := range charges {
 		part := min(amount, paid[charge]-max(refunded[charge], held[charge]))
+		part -= part % money.CardUnit(v.Total.Currency)
 		switch {
 		case part <= 0 || !cards[charge]:
 		case disputes[charge]:

@@ -2,17 +2,15 @@ package domain
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/bojanz/currency"
+
+	"holdfast.dev/libs/money"
 )
 
 // Stripe counts most currencies in the smallest unit of ISO 4217, as this platform does. These differ:
 // https://docs.stripe.com/currencies#special-cases and #zero-decimal.
 var stripeDecimals = map[string]uint8{"ISK": 2, "UGX": 2, "MGA": 0}
-
-// threeDecimals are currencies in which Stripe accepts no amount that ends in a thousandth.
-var threeDecimals = []string{"BHD", "JOD", "KWD", "OMR", "TND"}
 
 var (
 	errUnit   = errors.New("the payment gateway takes whole units of this currency only")
@@ -21,15 +19,19 @@ var (
 
 // ToStripe converts an amount to Stripe's unit of the currency. The error states which amounts Stripe accepts.
 func ToStripe(minor int64, code string) (int64, error) {
-	if slices.Contains(threeDecimals, code) && minor%10 != 0 {
-		return 0, errTenths
-	}
 	up, down := factors(code)
-	if minor%down != 0 {
+	switch unit := money.CardUnit(code); {
+	case minor%unit == 0:
+	case down == 1:
+		return 0, errTenths
+	default:
 		return 0, errUnit
 	}
 	return minor / down * up, nil
 }
+
+// byCard returns the largest amount up to minor that the gateway accepts, or 0 if there is none.
+func byCard(minor int64, code string) int64 { return max(0, minor-minor%money.CardUnit(code)) }
 
 // FromStripe converts an amount in Stripe's unit to the smallest unit of ISO 4217.
 func FromStripe(amount int64, code string) int64 {

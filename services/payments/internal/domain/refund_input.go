@@ -87,10 +87,13 @@ func NewRefund(in RefundInput, intents []Intent, most int64, real time.Time) (Re
 	if len(used) == 0 && disputed {
 		return Refund{}, ErrDisputed
 	}
-	if left = min(left, most); left == 0 {
+	if len(used) == 0 {
 		return Refund{}, ErrNothingToRefund
 	}
 	code := used[0].Amount.Currency
+	if left = byCard(min(left, most), code); left == 0 { // cash that was handed back can leave less than the gateway's unit
+		return Refund{}, ErrNothingToRefund
+	}
 	amount, err := in.amount(left, more, code)
 	if err != nil {
 		return Refund{}, err

@@ -1,6 +1,7 @@
 package domain_test
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -39,24 +40,28 @@ func TestNewRefund(t *testing.T) {
 		intents      []domain.Intent
 		amount, want int64 // amount 0: none given; want 0: refused
 		parts        int
+		most         int64 // left on the account; 0: enough
 	}{
-		"all that is left":         {three, 0, 30, 2},
-		"exactly all":              {three, 30, 30, 2},
-		"more than is left":        {three, 31, 0, 0},
-		"the first":                {three, 10, 10, 1},
-		"a part of the second":     {three, 11, 11, 2},
-		"nothing left":             {three[:1], 0, 0, 0},
-		"no half tenths":           {[]domain.Intent{paid(20, "KWD")}, 15, 0, 0},
-		"over 20":                  {repeat(20, paid(10, "USD")), 0, 200, 20},
-		"over 21":                  {repeat(21, paid(10, "USD")), 0, 0, 0},
-		"of 21 over 20":            {repeat(21, paid(10, "USD")), 200, 200, 20},
-		"of 21, more than 20 have": {repeat(21, paid(10, "USD")), 201, 0, 0},
+		"tenths of what is left":   {intents: []domain.Intent{paid(850, "KWD")}, want: 70, parts: 1, most: 73},
+		"less than a tenth":        {intents: []domain.Intent{paid(850, "KWD")}, most: 7},
+		"whole ariary":             {intents: []domain.Intent{paid(1000, "MGA")}, want: 900, parts: 1, most: 950},
+		"all that is left":         {three, 0, 30, 2, 0},
+		"exactly all":              {three, 30, 30, 2, 0},
+		"more than is left":        {three, 31, 0, 0, 0},
+		"the first":                {three, 10, 10, 1, 0},
+		"a part of the second":     {three, 11, 11, 2, 0},
+		"nothing left":             {three[:1], 0, 0, 0, 0},
+		"no half tenths":           {[]domain.Intent{paid(20, "KWD")}, 15, 0, 0, 0},
+		"over 20":                  {repeat(20, paid(10, "USD")), 0, 200, 20, 0},
+		"over 21":                  {repeat(21, paid(10, "USD")), 0, 0, 0, 0},
+		"of 21 over 20":            {repeat(21, paid(10, "USD")), 200, 200, 20, 0},
+		"of 21, more than 20 have": {repeat(21, paid(10, "USD")), 201, 0, 0, 0},
 	} {
 		in := domain.RefundInput{}
 		if c.amount > 0 {
 			in.Amount = &c.amount
 		}
-		r, err := domain.NewRefund(in, c.intents, 1<<40, time.Now())
+		r, err := domain.NewRefund(in, c.intents, cmp.Or(c.most, 1<<40), time.Now())
 		if (err == nil) != (c.want > 0) || r.Amount.Minor != c.want || len(r.Allocations) != c.parts || r.Intent != "" {
 			t.Errorf("%s: %d in %d, %q, %v", name, r.Amount.Minor, len(r.Allocations), r.Intent, err)
 		}

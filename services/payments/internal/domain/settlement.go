@@ -101,7 +101,7 @@ func (o OwedRefund) Intent() GatewayID {
 func (o OwedRefund) Look(m OwedMoney, now time.Time) (next OwedRefund, left int64) {
 	open := min(o.Amount-max(0, m.Returned), m.Left)
 	again, before := now.Add(OwedPause), o.State
-	left, o.Remaining = taken(open, o.Code), min(o.Amount, max(0, open+m.UnderWay))
+	left, o.Remaining = byCard(open, o.Code), min(o.Amount, max(0, open+m.UnderWay))
 	o.State, o.DueAt = OwedOpen, &again
 	if left == 0 && m.UnderWay == 0 {
 		o.State, o.DueAt = OwedDone, nil
@@ -172,7 +172,7 @@ func (o OwedRefund) Refund(intents []Intent, left int64, now time.Time) (Refund,
 			have, used = have+p.Refundable(), append(used, p)
 		}
 	}
-	amount := taken(min(left, have), o.Code)
+	amount := byCard(min(left, have), o.Code)
 	if amount == 0 {
 		return Refund{}, ErrNothingToRefund
 	}
@@ -203,16 +203,4 @@ func (o OwedRefund) Retry(now time.Time) (OwedRefund, error) {
 	}
 	o.DueAt, o.RetryAt = &now, nil
 	return o, nil
-}
-
-// taken returns the largest amount up to minor that the gateway accepts, or 0 if there is none.
-func taken(minor int64, code string) int64 {
-	for _, unit := range []int64{1, 10, 100} {
-		if down := minor - minor%unit; down > 0 {
-			if _, err := ToStripe(down, code); err == nil {
-				return down
-			}
-		}
-	}
-	return 0
 }
