@@ -372,6 +372,36 @@ func TestMoneyOfACreditNote(t *testing.T) {
 	w.has(ctx, second, "partially_paid", 700, 0, 200)
 }
 
+// TestCreditAfterOtherMoneyWasHandedBack checks that a refund by card takes the money of the invoice, if the money on no invoice was handed
+// back before. The credit note then refunds nothing.
+func TestCreditAfterOtherMoneyWasHandedBack(t *testing.T) {
+	t.Parallel()
+	for _, more := range []int64{0, 30} { // of another payment on no invoice
+		w, ctx := newWorld(t), payer(t)
+		first := w.booked(ctx, 1)
+		w.act(ctx, first, "void").is(200)
+		of := w.accountOf(first)
+		w.card(first, "pi_1", 100, 0)
+		w.deliver(ctx, of)
+		if !w.payments.HandBack(of, "rf_1", 40) {
+			t.Fatal("nothing is left")
+		}
+		v := w.booked(ctx, 80, first)
+		w.has(ctx, v, "partially_paid", 60, 0, 20)
+		if more > 0 {
+			w.credit(ctx, v, `{"amount":`+usd(20)+`,"refund":"none"}`).is(201) // it awaits no more
+			w.card(first, "pi_2", more, 0)
+			w.deliver(ctx, of)
+		}
+		w.card(first, "pi_1", 100, 60)
+		w.deliver(ctx, of)
+		n := w.credit(ctx, v, `{"refund":"manual"}`).is(201).note()
+		if _, returned := w.payments.Sums(of); n.RefundAmount.Amount != more || returned != 100+more {
+			t.Errorf("the credit note returns %d, %d are returned", n.RefundAmount.Amount, returned)
+		}
+	}
+}
+
 // TestDues checks the sums of a booking, with a card payment whose event has not arrived.
 func TestDues(t *testing.T) {
 	t.Parallel()

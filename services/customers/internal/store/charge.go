@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -51,6 +52,12 @@ func PutCharge(tx pg.Tx, c domain.Charge, unapplied int64) {
 // undirected is what other refunds than those of credit notes have returned of a charge.
 const undirected = `case when c.directed > c.refunded then c.refunded else c.refunded - c.directed end`
 
+// handedBack is the part of the unapplied amount of a charge that was handed back. The other charges of the account come first.
+var handedBack = `least(c.unapplied, greatest(0, f.free - case when f.free > 0 then (
+		select coalesce(sum(greatest(0, o.unapplied - (` + strings.ReplaceAll(undirected, "c.", "o.") + `))), 0)::bigint from charges o
+		where o.tenant_id = @tenant and o.livemode = @live and o.booking_id = @account and o.id <> c.id
+			and coalesce(o.currency, @currency) = @currency) else 0 end))`
+
 // UnallocatedCharges returns the charges of an account with a part that is neither allocated to an invoice nor refunded, the oldest
 // first.
 func UnallocatedCharges(ctx context.Context, q pg.Q, of domain.AccountRef) ([]domain.UnallocatedCharge, error) {
@@ -95,14 +102,17 @@ func ClearCharge(tx pg.Tx, id string) {
 		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id`, pg.Args{"id": id})
 }
 
-// Charge reads a charge with the amount that no invoice took. Its credit notes count as refunded from the moment that they are issued,
+// Charge reads a charge with the amount that no invoice took and nobody handed back. Its credit notes count as refunded from the moment that they are issued,
 // whether or not the account shows their refunds.
 func Charge(ctx context.Context, q pg.Q, of domain.AccountRef, id string) (c domain.Charge, unapplied int64, err error) {
 	c, err = pg.One(ctx, q, func(row pgx.CollectableRow) (c domain.Charge, err error) {
 		return c, row.Scan(&c.ID, &c.Amount.Minor, &c.Refunded, &c.Disputed, &c.Version, &unapplied)
-	}, pgx.ErrNoRows, `select c.id, c.amount, `+undirected+` + (select coalesce(sum(r.amount), 0)::bigint from credit_note_refunds r
-			where r.tenant_id = @tenant and r.livemode = @live and r.charge_id = c.id), c.disputed, c.version, c.unapplied from charges c
-		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id`, pg.Args{"id": id})
+	}, pgx.ErrNoRows, `
+		with f as (select coalesce(sum(a.returned_free), 0)::bigint as free from money_accounts a
+			where a.tenant_id = @tenant and a.livemode = @live and a.id = @account and a.currency = @currency)
+		select c.id, c.amount, `+undirected+` + (select coalesce(sum(r.amount), 0)::bigint from credit_note_refunds r
+			where r.tenant_id = @tenant and r.livemode = @live and r.charge_id = c.id), c.disputed, c.version, c.unapplied - `+handedBack+` from charges c, f
+		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id`, accountArgs(of, pg.Args{"id": id}))
 	c.Account = of
 	return c, unapplied, err
 }
