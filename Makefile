@@ -3,8 +3,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 GO := go
 SERVICES := $(shell sed -n 's/^  \([a-z][a-z0-9]*\):.*/\1/p' proto/services.yaml)
-MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka services/local/stripe loadtest charts release examples/oauth-app examples/receiver/go examples/tests sdks/generate sdks/go sdks/scenario sdks/tools sdks/cli
-# Each module is built with its own go.mod, regardless of go.work.
+# The folders whose tests run side by side.
+TESTED := libs proto $(addprefix services/,$(SERVICES)) loadtest charts release examples sdks sdks/go
+# The SDK for Go is a module of its own, which go.work adds for editors. A build reads one go.mod.
 export GOWORK := off
 TOOLS := $(HOME)/.cache/holdfast/bin
 GOLANGCI := $(TOOLS)/golangci-lint-2.15.0
@@ -82,7 +83,7 @@ END_TO_END := build bin/oauth-app bin/receiver storefront failpoints $(HELM) $(P
 
 test: $(END_TO_END) $(KUBECONFORM) $(SCHEMAS) $(STRIPE_MOCK) $(OASDIFF) nginx packages ## run all tests with real PostgreSQL, Redis, and Kafka (TEST_POSTGRES=18: on PostgreSQL 18 only)
 	@[ -n "$$TEST_POSTGRES" ] || [ "$$(uname -sm)" != "Linux x86_64" ] || TEST_POSTGRES=18 bin/local with --kafka embedded --pooler -- .ci/newest
-	@bin/local with --kafka both --pooler -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(filter-out services/local,$(MODULES)) # the longest first
+	@bin/local with --kafka both --pooler -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(TESTED) # the longest first
 
 test-pooler: $(END_TO_END) ## run the end-to-end tests with all services behind PgBouncer in transaction mode
 	@POOLER=4 DATABASE_MAX_CONNS=5 WORKER_DATABASE_MAX_CONNS=2 bin/local with --kafka both --pooler -- .ci/gotest services/local/internal/e2e,-skip,InABrowser
@@ -98,7 +99,7 @@ drill: build ## run the recovery drill of docs/operations/back-up.md: kill every
 	@DRILL=full $(GO) test -C services/local -vet=off -count=1 -v -timeout 40m ./internal/e2e -run TestRecoveryDrill
 
 lint: build $(GOLANGCI) ## lint the code, the contract, the event definitions, the texts, what the documentation names, and the commit messages
-	@.ci/lint $(GOLANGCI) $(MODULES)
+	@.ci/lint $(GOLANGCI)
 
 $(GOLANGCI):
 	@echo "build golangci-lint (once)"; mkdir -p $(TOOLS)
@@ -227,11 +228,11 @@ contract-matrix: ## run generators of other projects on the served contract (pro
 	@cd proto && BASE_URL=$(BASE_URL) API_KEY=$(API_KEY) $(GO) run ./matrix $(MATRIX)
 
 verify: gen ## fail if generated files or module files are out of date
-	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || { echo "run: make tidy"; exit 1; }; done
+	@for m in . sdks/go; do $(GO) mod tidy -C $$m -diff || { echo "run: make tidy"; exit 1; }; done
 	@git diff --exit-code --stat -- $(GENERATED) || { echo "generated files are stale: run make gen and commit"; exit 1; }
 
-tidy: ## tidy every module
-	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy) || exit 1; done
+tidy: ## tidy go.mod and go.sum
+	@for m in . sdks/go; do $(GO) mod tidy -C $$m || exit 1; done
 
 bench: build bin/loadtest ## run benchmarks against nginx and pgbench on a temporary platform (loadtest/README.md)
 	@.ci/nginx || true
@@ -242,7 +243,7 @@ load: $(K6) ## run a k6 load test, such as make load SCENARIO=steady (loadtest/k
 	@.ci/load "$(SCENARIO)"
 
 fuzz: build ## run each fuzz target for FUZZTIME (30s)
-	@bin/local with --kafka none -- .ci/fuzz $(FUZZTIME) $(MODULES)
+	@bin/local with --kafka none -- .ci/fuzz $(FUZZTIME)
 
 hooks: ## check each commit of this checkout before git creates it; undo with git config --unset core.hooksPath
 	@git config core.hooksPath .ci/hooks

@@ -20,7 +20,7 @@ var secrets = sync.OnceValues(func() (string, error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	path := filepath.Join(dir, "identity")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags=-w", "-o", path, ".")
-	build.Dir, build.Env = "../services/identity", append(os.Environ(), "GOWORK=off")
+	build.Dir = "../services/identity"
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}

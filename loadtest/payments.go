@@ -236,7 +236,7 @@ func (b *bench) reconciler(ctx context.Context) error {
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(checkout, "bin", "local"), "with", "--kafka", "none", "--", //nolint:gosec // our own program
 		"go", "test", "-run", "^$", "-bench", "Reconciler", "-benchtime", "3x", "./internal/api")
-	cmd.Dir, cmd.Env = filepath.Join(checkout, "services", "payments"), append(os.Environ(), "GOWORK=off")
+	cmd.Dir = filepath.Join(checkout, "services", "payments")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("benchmark of the reconciler: %w: %s", err, out)

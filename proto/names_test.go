@@ -18,7 +18,6 @@ import (
 // allowedNames are the files and folders that may name a service, in addition to its own folder, this folder and the documentation.
 // Everything else is derived from services.yaml.
 var allowedNames = map[string]string{
-	"go.work":                                "editors read it; no build does",
 	".ci/load":                               "its requests need keys, which identity's command makes",
 	".ci/kind-load":                          "the same, in a cluster",
 	"services/local/internal/seed/seed.go":   "the first data is made by commands of identity and bookings",
@@ -124,7 +123,7 @@ func names(path, text, service string) bool {
 	return false
 }
 
-// sources returns the files of the checkout by path, without documentation, tests of a service's behavior, the SDKs and the
+// sources returns the files of the repository by path, without documentation, tests of a service's behavior, the SDKs and the
 // examples, which know resources only, and this folder.
 func sources(t *testing.T) map[string]string {
 	t.Helper()
@@ -132,32 +131,30 @@ func sources(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, _ = os.Stat(here + "/../.git/index") // so that go test runs again when a file is added
+	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--", ":!proto", ":!docs", ":!loadtest/k6", ":!sdks", ":!examples", ":!**/testdata/**")
+	list.Dir = ".."
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("git ls-files: %v", err)
+	}
 	all := map[string]string{}
-	err = filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // a deleted file of another test
-			return nil
+	for path := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		measures := strings.HasPrefix(path, "loadtest/") && strings.Count(path, "/") == 1 // the behavior of one service
+		if strings.HasSuffix(path, "_test.go") || measures || slices.Contains([]string{"k8s/values-test.yaml", "LICENSE"}, path) || slices.Contains([]string{".md", ".sum", ".mod", ".sql", ".js"}, filepath.Ext(path)) {
+			continue
+		}
+		text, err := os.ReadFile(here + "/../" + path)
+		if errors.Is(err, fs.ErrNotExist) { // it is being deleted
+			continue
 		}
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
-		name, inside := d.Name(), strings.TrimPrefix(filepath.ToSlash(path), "../")
-		if d.IsDir() {
-			if slices.Contains([]string{".git", ".run", "bin", "node_modules", "testdata"}, name) || slices.Contains([]string{"proto", "docs", "loadtest/k6", "sdks", "examples"}, inside) {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		measures := strings.HasPrefix(inside, "loadtest/") && strings.Count(inside, "/") == 1 // the behavior of one service
-		if strings.HasSuffix(name, "_test.go") || measures || slices.Contains([]string{"k8s/values-test.yaml", "LICENSE"}, inside) || slices.Contains([]string{".md", ".sum", ".mod", ".sql", ".js"}, filepath.Ext(name)) || !d.Type().IsRegular() {
-			return nil
-		}
-		// The path begins with the module's folder and is not cleaned. Otherwise go test would use a cached result.
-		text, err := os.ReadFile(here + "/" + path)
-		all[inside] = string(text)
-		return err
-	})
-	if err != nil || len(all) < 100 {
-		t.Fatalf("%d files: %v", len(all), err)
+		all[path] = string(text)
+	}
+	if len(all) < 100 {
+		t.Fatalf("only %d files", len(all))
 	}
 	return all
 }

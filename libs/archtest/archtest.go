@@ -1,5 +1,5 @@
 // Package archtest checks what linters do not: which layers a layer may import, how many files a package may have, and how they are
-// named. Each service runs Check in its root, every other module runs Sizes. .golangci.yml checks the libraries that only one layer
+// named. Each service runs Check in its folder, and other programs run Sizes. .golangci.yml checks the libraries that only one layer
 // may import, the clock in pure layers, and the length of files and functions.
 package archtest
 
@@ -9,9 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -35,20 +33,20 @@ var (
 	httpPackages = []string{"net/http", "github.com/gin-gonic/gin", "holdfast.dev/libs/httpx", "holdfast.dev/libs/idem", "holdfast.dev/libs/web"}
 )
 
-// HTTPInVerbs names the rule that forbids HTTP in use cases. A module passes it to Check when its use cases still return
+// HTTPInVerbs names the rule that forbids HTTP in use cases. A service passes it to Check when its use cases still return
 // an HTTP response, or when it is a proxy.
 const HTTPInVerbs = "a verb knows nothing of HTTP"
 
 const services = "holdfast.dev/services/"
 
-// Check fails on each package with too many files and on each forbidden import, except imports that only the rules in except
-// forbid.
+// Check fails on each package with too many files and on each forbidden import in the folder of the test, except imports that only the
+// rules in except forbid.
 func Check(t *testing.T, except ...string) {
 	t.Helper()
 	report(t, except, Imports, Packages)
 }
 
-// Sizes is Check for a module without layers: it checks sizes only.
+// Sizes is Check for a folder without layers: it checks sizes only.
 func Sizes(t *testing.T) {
 	t.Helper()
 	report(t, nil, Packages)
@@ -56,12 +54,8 @@ func Sizes(t *testing.T) {
 
 func report(t *testing.T, except []string, checks ...func(dir string) ([]string, error)) {
 	t.Helper()
-	dir, err := moduleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, check := range checks {
-		problems, err := check(dir)
+		problems, err := check(".")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,38 +67,28 @@ func report(t *testing.T, except []string, checks ...func(dir string) ([]string,
 	}
 }
 
-// moduleRoot returns the nearest parent folder with a go.mod.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("archtest: %w", err)
-	}
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", errors.New("archtest: no go.mod above the test")
-		}
-	}
-}
-
 type listed struct {
 	ImportPath   string
 	Imports      []string
 	TestImports  []string
 	XTestImports []string
-	Module       struct{ Path string }
+
+	of string // import path of the service, or of the folder that is checked
 }
 
-// Imports returns a line for each forbidden import in the module at dir.
+// Imports returns a line for each forbidden import in the folder dir.
 func Imports(dir string) ([]string, error) {
 	pkgs, err := list(dir)
 	if err != nil {
 		return nil, err
 	}
+	root, err := goList(dir, "-e", "-f={{.ImportPath}}", ".") // -e: it may contain no package itself
+	if err != nil {
+		return nil, err
+	}
 	var problems []string
 	for _, p := range pkgs {
+		p.of = strings.TrimSpace(string(root))
 		layer, known := layerOf(p)
 		if !known {
 			problems = append(problems, fmt.Sprintf("%s: there is no layer %q", p.ImportPath, layer))
@@ -124,14 +108,22 @@ func Imports(dir string) ([]string, error) {
 	return problems, nil
 }
 
-func list(dir string) ([]listed, error) {
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports,Module", "./...")
+func goList(dir string, args ...string) ([]byte, error) {
+	cmd := exec.Command("go", append([]string{"list"}, args...)...) //nolint:gosec // the arguments are those of this package
 	cmd.Dir = dir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list in %s: %w: %s", dir, err, stderr.String())
+	}
+	return out, nil
+}
+
+func list(dir string) ([]listed, error) {
+	out, err := goList(dir, "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
+	if err != nil {
+		return nil, err
 	}
 	var pkgs []listed
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
@@ -145,9 +137,9 @@ func list(dir string) ([]listed, error) {
 	}
 }
 
-// layerOf returns the layer of a package, or "" for the module's root and for packages outside internal.
+// layerOf returns the layer of a package, or "" for the service's root and for packages outside internal.
 func layerOf(p listed) (layer string, known bool) {
-	rest, inside := strings.CutPrefix(p.ImportPath, p.Module.Path+"/internal/")
+	rest, inside := strings.CutPrefix(p.ImportPath, p.of+"/internal/")
 	if !inside {
 		return "", true
 	}
@@ -157,7 +149,7 @@ func layerOf(p listed) (layer string, known bool) {
 }
 
 func foreign(p listed, imp string) bool {
-	return strings.HasPrefix(imp, services) && !within(imp, p.Module.Path)
+	return strings.HasPrefix(imp, services) && !within(imp, p.of)
 }
 
 // forbidden returns the reason why the import is forbidden, or "" if it is allowed.
@@ -168,7 +160,7 @@ func forbidden(p listed, layer, imp string) string {
 	if layer == "" {
 		return ""
 	}
-	if other, ok := layerOf(listed{ImportPath: imp, Module: p.Module}); ok && other != "" && other != layer &&
+	if other, ok := layerOf(listed{ImportPath: imp, of: p.of}); ok && other != "" && other != layer &&
 		!slices.Contains(layers[layer], other) {
 		return fmt.Sprintf("%s may not import %s", layer, other)
 	}

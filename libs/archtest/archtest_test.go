@@ -3,6 +3,7 @@ package archtest_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,14 +12,63 @@ import (
 	"holdfast.dev/libs/archtest"
 )
 
-func TestThisModule(t *testing.T) {
-	archtest.Sizes(t)
+func TestLibs(t *testing.T) {
 	problems, err := archtest.Imports("..")
+	if err == nil {
+		var large []string
+		large, err = archtest.Packages("..")
+		problems = append(problems, large...)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range problems {
 		t.Error(p)
+	}
+}
+
+// mayImport contains the parts of the repository, the most specific ones first, and what each imports of the others. The parts are one
+// module, so only this test keeps the contract free of libraries, and SDKs and examples free of the platform's code.
+var mayImport = []struct{ part, others string }{
+	{"services/local/stripe", ""}, {"services/local/kafka", ""}, {"services/gateway", "libs proto sdks"}, {"services", "libs proto"},
+	{"libs", "proto"}, {"proto", ""}, {"charts", "proto"}, {"loadtest", "libs proto"}, {"release", ""},
+	{"sdks/generate", "proto"}, {"sdks", ""}, {"examples", "sdks"},
+}
+
+// TestPartsOfTheRepository checks the imports between the parts of the repository, in tests too.
+func TestPartsOfTheRepository(t *testing.T) {
+	t.Parallel()
+	list := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}}`, "./...")
+	list.Dir = "../.."
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const module = "holdfast.dev/"
+	partOf := func(path string) int {
+		path = strings.TrimPrefix(path, module)
+		return slices.IndexFunc(mayImport, func(p struct{ part, others string }) bool {
+			return path == p.part || strings.HasPrefix(path, p.part+"/")
+		})
+	}
+	seen := map[int]bool{}
+	for line := range strings.Lines(string(out)) {
+		imports := strings.Fields(line)
+		of := partOf(imports[0])
+		if of < 0 {
+			t.Errorf("%s belongs to no part: add it to mayImport", imports[0])
+			continue
+		}
+		seen[of] = true
+		for _, imp := range imports[1:] {
+			to := partOf(imp)
+			if strings.HasPrefix(imp, module) && to != of && (to < 0 || !slices.Contains(strings.Fields(mayImport[of].others), mayImport[to].part)) {
+				t.Errorf("%s imports %s: %s may import only %q of the others", imports[0], imp, mayImport[of].part, mayImport[of].others)
+			}
+		}
+	}
+	if len(seen) != len(mayImport) {
+		t.Errorf("only %d parts have packages", len(seen))
 	}
 }
 

@@ -80,7 +80,7 @@ func alike(dir string, files map[string]bool) (problems []string, err error) {
 	return problems, nil
 }
 
-// skip excludes folders that do not belong to this module.
+// skip excludes folders without sources of this module.
 func skip(root, path string, d fs.DirEntry) error {
 	if path == root {
 		return nil
@@ -96,7 +96,7 @@ func skip(root, path string, d fs.DirEntry) error {
 
 // written reports whether the file is not generated.
 func written(path string) (bool, error) {
-	f, err := os.Open(path) //nolint:gosec // a source file of this module
+	f, err := os.Open(path) //nolint:gosec // a source file of the checkout
 	if err != nil {
 		return false, err
 	}

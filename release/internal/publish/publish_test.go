@@ -186,7 +186,7 @@ func TestArchivesAreEqual(t *testing.T) {
 
 func TestTheProvenanceHasTheVersionOfKo(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../go.mod")
+	text, err := os.ReadFile("../../../go.mod")
 	if err != nil || !strings.Contains(string(text), "github.com/google/ko "+koVersion+"\n") {
 		t.Errorf("go.mod does not require ko %s: %v", koVersion, err)
 	}

@@ -42,7 +42,7 @@ var built = sync.OnceValues(func() (string, error) {
 	}
 	path := filepath.Join(standInFolder, "local-stripe")
 	cmd := exec.Command("go", "build", "-o", path, ".")
-	cmd.Dir, cmd.Env = "../../../local/stripe", append(os.Environ(), "GOWORK=off")
+	cmd.Dir = "../../../local/stripe"
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the stand-in: %w: %s", err, out)
 	}

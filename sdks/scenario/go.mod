@@ -1,9 +1,0 @@
-module holdfast.dev/sdks/scenario
-
-go 1.26.0
-
-require holdfast.dev/sdks/go v0.0.0
-
-require github.com/oapi-codegen/nullable v1.1.0 // indirect
-
-replace holdfast.dev/sdks/go => ../go
