@@ -27,9 +27,9 @@ func TestLibs(t *testing.T) {
 	}
 }
 
-// mayImport contains the parts of the repository, the most specific ones first, and what each imports of the others. The parts are one
+// allowedImports contains the parts of the repository, the most specific ones first, and what each imports of the others. The parts are one
 // module, so only this test keeps the contract free of libraries, and SDKs and examples free of the platform's code.
-var mayImport = []struct{ part, others string }{
+var allowedImports = []struct{ part, others string }{
 	{"services/local/stripe", ""}, {"services/local/kafka", ""}, {"services/gateway", "libs proto sdks"}, {"services", "libs proto"},
 	{"libs", "proto"}, {"proto", ""}, {"charts", "proto"}, {"loadtest", "libs proto"}, {"release", ""},
 	{"sdks/generate", "proto"}, {"sdks", ""}, {"examples", "sdks"},
@@ -47,7 +47,7 @@ func TestPartsOfTheRepository(t *testing.T) {
 	const module = "holdfast.dev/"
 	partOf := func(path string) int {
 		path = strings.TrimPrefix(path, module)
-		return slices.IndexFunc(mayImport, func(p struct{ part, others string }) bool {
+		return slices.IndexFunc(allowedImports, func(p struct{ part, others string }) bool {
 			return path == p.part || strings.HasPrefix(path, p.part+"/")
 		})
 	}
@@ -56,18 +56,18 @@ func TestPartsOfTheRepository(t *testing.T) {
 		imports := strings.Fields(line)
 		of := partOf(imports[0])
 		if of < 0 {
-			t.Errorf("%s belongs to no part: add it to mayImport", imports[0])
+			t.Errorf("%s belongs to no part: add it to allowedImports", imports[0])
 			continue
 		}
 		seen[of] = true
 		for _, imp := range imports[1:] {
 			to := partOf(imp)
-			if strings.HasPrefix(imp, module) && to != of && (to < 0 || !slices.Contains(strings.Fields(mayImport[of].others), mayImport[to].part)) {
-				t.Errorf("%s imports %s: %s may import only %q of the others", imports[0], imp, mayImport[of].part, mayImport[of].others)
+			if strings.HasPrefix(imp, module) && to != of && (to < 0 || !slices.Contains(strings.Fields(allowedImports[of].others), allowedImports[to].part)) {
+				t.Errorf("%s imports %s: %s may import only %q of the others", imports[0], imp, allowedImports[of].part, allowedImports[of].others)
 			}
 		}
 	}
-	if len(seen) != len(mayImport) {
+	if len(seen) != len(allowedImports) {
 		t.Errorf("only %d parts have packages", len(seen))
 	}
 }
