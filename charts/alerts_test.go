@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/libs/testservers"
 )
 
 // rules returns the chart's rules, in Prometheus' format.
@@ -31,7 +33,7 @@ func rules(t *testing.T, args ...string) map[string]any {
 // all rules.
 func promtool(t *testing.T, objectives bool, tests []byte, args ...string) {
 	t.Helper()
-	program, dir := tool(t, "PROMTOOL"), t.TempDir()
+	program, dir := testservers.Tool(t, "PROMTOOL"), t.TempDir()
 	groups := slices.DeleteFunc(list(rules(t, args...)["groups"]), func(group any) bool { return (at(group, "name") == "holdfast-slo") != objectives })
 	text, err := yaml.Marshal(map[string]any{"groups": groups})
 	if err != nil {

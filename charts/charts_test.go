@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"holdfast.dev/libs/testservers"
 	"holdfast.dev/proto"
 )
 
@@ -22,16 +23,6 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // services are the services that the chart installs.
 var services = proto.ServiceNames()
-
-// tool returns the path of a program that `make test` sets.
-func tool(t *testing.T, variable string) string {
-	t.Helper()
-	path := os.Getenv(variable)
-	if path == "" {
-		t.Fatalf("%s is not set: run `make test`, which builds the tools", variable)
-	}
-	return path
-}
 
 // render renders the chart with values. It returns helm's own errors.
 func render(t *testing.T, args ...string) (string, error) {
@@ -48,7 +39,7 @@ func renderChart(t *testing.T, folder string, args ...string) (string, error) {
 // renderRelease renders a copy of the chart as a release of a name in a namespace.
 func renderRelease(t *testing.T, folder, release, namespace string, args ...string) (string, error) {
 	t.Helper()
-	cmd := exec.Command(tool(t, "HELM"), append([]string{"template", release, ".", "--namespace", namespace, "--kube-version", "1.30.0"}, args...)...)
+	cmd := exec.Command(testservers.Tool(t, "HELM"), append([]string{"template", release, ".", "--namespace", namespace, "--kube-version", "1.30.0"}, args...)...)
 	cmd.Dir = folder
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
@@ -90,7 +81,7 @@ func TestGolden(t *testing.T) {
 
 func TestLint(t *testing.T) {
 	t.Parallel()
-	helm := tool(t, "HELM")
+	helm := testservers.Tool(t, "HELM")
 	for _, args := range [][]string{{"platform"}, {"platform", "-f", "platform/values-dev.yaml"}, {"platform", "-f", "platform/values-production.yaml", "-f", site("production")}} {
 		cmd := exec.Command(helm, append([]string{"lint", "--strict", "--kube-version", "1.30.0"}, args...)...)
 		if out, err := cmd.CombinedOutput(); err != nil {

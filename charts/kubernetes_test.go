@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/libs/testservers"
 )
 
 // releases are the versions of Kubernetes that the chart supports and whose schemas .ci/kubernetes-schemas provides.
@@ -18,8 +20,8 @@ var releases = []string{"1.30.0", "1.31.0", "1.32.0", "1.33.0", "1.34.0"}
 // conform validates the manifests in a file or folder against the schemas of a release of Kubernetes and of the operators' objects.
 func conform(t *testing.T, release, path string) (string, error) {
 	t.Helper()
-	schemas := tool(t, "SCHEMAS")
-	out, err := exec.Command(tool(t, "KUBECONFORM"), "-strict", "-summary", "-kubernetes-version", release,
+	schemas := testservers.Tool(t, "SCHEMAS")
+	out, err := exec.Command(testservers.Tool(t, "KUBECONFORM"), "-strict", "-summary", "-kubernetes-version", release,
 		"-schema-location", schemas+"/{{ .NormalizedKubernetesVersion }}/{{ .ResourceKind }}{{ .KindSuffix }}.json",
 		"-schema-location", schemas+"/crds/{{ .ResourceKind }}{{ .KindSuffix }}.json", path).CombinedOutput()
 	return string(out), err

@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"holdfast.dev/libs/testservers"
 	"holdfast.dev/proto"
 )
 
@@ -322,7 +323,7 @@ func TestWrapper(t *testing.T) {
 		}
 	}
 	wrapper := filepath.Join(dir, "wrapper")
-	cmd := exec.Command(tool(t, "HELM"), "dependency", "build")
+	cmd := exec.Command(testservers.Tool(t, "HELM"), "dependency", "build")
 	cmd.Dir, cmd.Env = wrapper, append(os.Environ(), "HELM_CACHE_HOME="+dir, "HELM_CONFIG_HOME="+dir, "HELM_DATA_HOME="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/testservers"
 
 	"holdfast.dev/loadtest/internal/sqlbench"
 )
@@ -84,10 +85,7 @@ func slot(day time.Time, hour int) string {
 // scratchDatabase returns the URL of an empty database that is dropped at the end of the test.
 func scratchDatabase(t *testing.T) string {
 	t.Helper()
-	server := os.Getenv("TEST_POSTGRES_URL")
-	if server == "" {
-		t.Fatal("TEST_POSTGRES_URL is not set: run `make test`, or `bin/local with -- go test ./loadtest/...`")
-	}
+	server := testservers.Getenv(t, "TEST_POSTGRES_URL")
 	name := fmt.Sprintf("loadtest_%d_%d", os.Getpid(), time.Now().UnixNano())
 	run := func(sql string) {
 		c, err := pgx.Connect(context.Background(), server)

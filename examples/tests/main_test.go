@@ -27,8 +27,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) int {
 	var err error
 	if shared, err = platform.Start("RATE_LIMIT_PER_MINUTE=1000000"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		return platform.Main(err)
 	}
 	defer shared.Stop()
 	client, err = holdfast.New(holdfast.WithBaseURL(shared.Env["BASE_URL"]), holdfast.WithAPIKey(shared.Env["DEMO_TEST_KEY"]))

@@ -6,9 +6,9 @@ import (
 	"os"
 	"strings"
 	"testing"
-)
 
-const hint = " is not set: run `make test`, or `bin/local with --kafka both -- go test ./...`"
+	"holdfast.dev/libs/testservers"
+)
 
 // Brokers returns the brokers of TEST_KAFKA_BROKERS.
 func Brokers(t testing.TB) []string {
@@ -26,7 +26,7 @@ func Any(t testing.TB) []string {
 }
 
 // Each runs the test on Apache Kafka and on the embedded broker in parallel. On a machine without a JDK, only the embedded broker
-// runs and only TEST_KAFKA_BROKERS_EMBEDDED is set. One of the two must be set.
+// runs and only TEST_KAFKA_BROKERS_EMBEDDED is set. If neither is set, the test runs on the broker that testservers starts.
 func Each(t *testing.T, test func(t *testing.T, brokers []string)) {
 	t.Helper()
 	ran := false
@@ -41,7 +41,7 @@ func Each(t *testing.T, test func(t *testing.T, brokers []string)) {
 		})
 	}
 	if !ran {
-		t.Fatal("TEST_KAFKA_BROKERS" + hint)
+		test(t, Brokers(t))
 	}
 }
 
@@ -53,9 +53,5 @@ func Prefix(t testing.TB) string {
 
 func brokers(t testing.TB, variable string) []string {
 	t.Helper()
-	v := os.Getenv(variable)
-	if v == "" {
-		t.Fatal(variable + hint)
-	}
-	return strings.Split(v, ",")
+	return strings.Split(testservers.Getenv(t, variable), ",")
 }

@@ -20,6 +20,7 @@ import (
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 	"holdfast.dev/libs/secret"
+	"holdfast.dev/libs/testservers"
 )
 
 // logins are two logins of the app role. A rotation changes the password of the one that is not in use, and switches to it.
@@ -32,7 +33,7 @@ type logins struct {
 
 func newLogins(t *testing.T, db *pgtest.DB) *logins {
 	t.Helper()
-	admin, err := pgx.Connect(t.Context(), os.Getenv("TEST_POSTGRES_URL"))
+	admin, err := pgx.Connect(t.Context(), testservers.Getenv(t, "TEST_POSTGRES_URL"))
 	if err != nil {
 		t.Fatal(err)
 	}

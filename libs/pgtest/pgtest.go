@@ -1,5 +1,5 @@
 // Package pgtest provides each test with its own database: a clone of a template that is migrated, and filled with rows, once. It
-// needs a real PostgreSQL at TEST_POSTGRES_URL.
+// needs a real PostgreSQL at TEST_POSTGRES_URL, which package testservers can start.
 package pgtest
 
 import (
@@ -20,6 +20,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/testservers"
 )
 
 const (
@@ -67,9 +68,9 @@ func New(t testing.TB, migrations fs.FS, fill ...string) *DB {
 // connections to the server for each database and role.
 func Pooled(t testing.TB, address string) string {
 	t.Helper()
-	pooler, err := url.Parse(os.Getenv("TEST_POOLER_URL"))
-	if err != nil || pooler.Host == "" {
-		t.Fatal("TEST_POOLER_URL is not set: run `make test`, or `bin/local with --pooler -- go test ./...`")
+	pooler, err := url.Parse(testservers.Getenv(t, "TEST_POOLER_URL"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	u, err := url.Parse(address)
 	if err != nil {
@@ -107,11 +108,7 @@ func open(t testing.TB, url string, opt pg.Options) *pg.DB {
 
 func adminURL(t testing.TB) *url.URL {
 	t.Helper()
-	raw := os.Getenv("TEST_POSTGRES_URL")
-	if raw == "" {
-		t.Fatal("TEST_POSTGRES_URL is not set: run `make test`, or `bin/local with -- go test ./...`")
-	}
-	u, err := url.Parse(raw)
+	u, err := url.Parse(testservers.Getenv(t, "TEST_POSTGRES_URL"))
 	if err != nil {
 		t.Fatalf("TEST_POSTGRES_URL: %v", err)
 	}

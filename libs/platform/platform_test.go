@@ -32,6 +32,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
+	"holdfast.dev/libs/testservers"
 	"holdfast.dev/proto"
 )
 
@@ -132,7 +133,7 @@ func settings(t *testing.T) kafkax.Cluster {
 // allow lets the owner of the database's tables create others.
 func allow(t *testing.T, db *pgtest.DB) {
 	t.Helper()
-	admin, err := url.Parse(os.Getenv("TEST_POSTGRES_URL"))
+	admin, err := url.Parse(testservers.Getenv(t, "TEST_POSTGRES_URL"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/url"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,17 +14,14 @@ import (
 
 	"holdfast.dev/libs/obs"
 	"holdfast.dev/libs/redisx"
+	"holdfast.dev/libs/testservers"
 )
 
 const bound = 20 * time.Millisecond
 
 func address(t *testing.T) string {
 	t.Helper()
-	v := os.Getenv("TEST_REDIS_URL")
-	if v == "" {
-		t.Fatal("TEST_REDIS_URL is not set: run `make test`, or `bin/local with -- go test ./...`")
-	}
-	return v
+	return testservers.Getenv(t, "TEST_REDIS_URL")
 }
 
 func open(t *testing.T, address string) redis.UniversalClient {

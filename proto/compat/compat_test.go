@@ -60,7 +60,10 @@ func withoutTexts(n *yaml.Node) {
 func breaking(t *testing.T, from, to []byte) string {
 	t.Helper()
 	tool := os.Getenv("OASDIFF")
-	if tool == "" {
+	switch inside := os.Getenv("TEST_POSTGRES_URL") != ""; {
+	case tool == "" && !inside:
+		t.Skip("OASDIFF is not set: run `make test`, which builds the tools")
+	case tool == "":
 		t.Fatal("OASDIFF is not set: run `make test`, which builds the tools")
 	}
 	folder := t.TempDir()

@@ -38,8 +38,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		if shared, err = platform.Start("RATE_LIMIT_PER_MINUTE=100000"); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
+			return platform.Main(err)
 		}
 		defer shared.Stop()
 		return m.Run()

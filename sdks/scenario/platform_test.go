@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -30,8 +29,7 @@ func TestMain(m *testing.M) {
 		if shared.baseURL == "" {
 			p, err := platform.Start()
 			if err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				return 1
+				return platform.Main(err)
 			}
 			defer p.Stop()
 			shared = api{p.BaseURL, p.Key, p.Env}

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -28,6 +27,7 @@ import (
 	"holdfast.dev/libs/obs"
 	"holdfast.dev/libs/peer"
 	"holdfast.dev/libs/secret"
+	"holdfast.dev/libs/testservers"
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/gateway/internal/api"
@@ -45,11 +45,7 @@ func TestMain(m *testing.M) {
 
 func testRedisURL(t testing.TB) string {
 	t.Helper()
-	u := os.Getenv("TEST_REDIS_URL")
-	if u == "" {
-		t.Fatal("TEST_REDIS_URL is not set: run `make test`, or `bin/local with -- go test ./...`")
-	}
-	return u
+	return testservers.Getenv(t, "TEST_REDIS_URL")
 }
 
 // world holds the gateways of one test and everything around them.

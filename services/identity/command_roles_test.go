@@ -12,6 +12,7 @@ import (
 
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/testservers"
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/identity/migrations"
@@ -20,7 +21,7 @@ import (
 // An administrator who is no superuser runs what `identity roles --print` prints, twice, and each database can then be migrated.
 func TestRolesForAnAdministratorWhoIsNoSuperuser(t *testing.T) {
 	t.Parallel()
-	server, suffix := setting(t, "TEST_POSTGRES_URL"), ids.New[ids.RequestPrefix]().String()[4:]
+	server, suffix := testservers.Getenv(t, "TEST_POSTGRES_URL"), ids.New[ids.RequestPrefix]().String()[4:]
 	prefix, admin := "r"+suffix+"_", "admin_"+suffix
 	run := func(statements ...string) {
 		t.Helper()

@@ -14,6 +14,7 @@ import (
 
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/testservers"
 	"holdfast.dev/proto"
 )
 
@@ -124,7 +125,7 @@ func TestKeysRotate(t *testing.T) {
 // After the SQL that `keys passwords` prints, each role can log in with the URL in its Secret. The SQL does not contain the passwords.
 func TestKeysPasswords(t *testing.T) {
 	t.Parallel()
-	server, prefix := setting(t, "TEST_POSTGRES_URL"), "k"+ids.New[ids.RequestPrefix]().String()[4:]+"_"
+	server, prefix := testservers.Getenv(t, "TEST_POSTGRES_URL"), "k"+ids.New[ids.RequestPrefix]().String()[4:]+"_"
 	conn, err := pgx.Connect(t.Context(), server)
 	if err != nil {
 		t.Fatal(err)

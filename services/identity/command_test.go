@@ -28,6 +28,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/testservers"
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/identity/internal/app"
@@ -61,19 +62,10 @@ type shell struct {
 	dir, prefix, url string
 }
 
-func setting(t *testing.T, name string) string {
-	t.Helper()
-	v := os.Getenv(name)
-	if v == "" {
-		t.Fatal(name + " is not set: run `make test`, or `bin/local with -- go test ./...`")
-	}
-	return v
-}
-
 // newShell creates the database and its roles like `make up`, migrates with the command, and drops everything at the end.
 func newShell(t *testing.T) *shell {
 	t.Helper()
-	s := &shell{t: t, dir: t.TempDir(), url: setting(t, "TEST_POSTGRES_URL"), prefix: "t" + ids.New[ids.RequestPrefix]().String()[4:] + "_"}
+	s := &shell{t: t, dir: t.TempDir(), url: testservers.Getenv(t, "TEST_POSTGRES_URL"), prefix: "t" + ids.New[ids.RequestPrefix]().String()[4:] + "_"}
 	db := s.prefix + "identity"
 	for _, statement := range append(pg.DatabaseOf(db).RoleStatements(), pg.DatabaseOf(db).Create()) {
 		s.sql(statement)
@@ -82,7 +74,7 @@ func newShell(t *testing.T) *shell {
 		s.sql(`drop database ` + db + ` with (force)`)
 		s.sql(`drop role ` + db + `_owner, ` + db + `_app, ` + db + `_worker`)
 	})
-	file := fmt.Sprintf("POSTGRES_URL=%s\nREDIS_URL=%s\nHOLDFAST_PREFIX=%s\n", s.url, setting(t, "TEST_REDIS_URL"), s.prefix)
+	file := fmt.Sprintf("POSTGRES_URL=%s\nREDIS_URL=%s\nHOLDFAST_PREFIX=%s\n", s.url, testservers.Getenv(t, "TEST_REDIS_URL"), s.prefix)
 	if err := os.MkdirAll(filepath.Join(s.dir, ".run"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -493,7 +485,7 @@ func TestServe(t *testing.T) {
 	}
 	cmd, stdout, _ := s.command("serve")
 	cmd.Env = append(cmd.Env, "HTTP_ADDR="+addr, "PLATFORM_ADDR="+platform, "DATABASE_URL="+c.DatabaseURL, "WORKER_DATABASE_URL="+c.WorkerDatabaseURL,
-		"REDIS_URL="+setting(t, "TEST_REDIS_URL"), "KAFKA_BROKERS=127.0.0.1:1", "CALLER_VERIFY_KEYS=gateway=k1:"+strings.Repeat("ab", 32),
+		"REDIS_URL="+testservers.Getenv(t, "TEST_REDIS_URL"), "KAFKA_BROKERS=127.0.0.1:1", "CALLER_VERIFY_KEYS=gateway=k1:"+strings.Repeat("ab", 32),
 		"CALLER_SIGN_KEYS=customers=k1:"+strings.Repeat("ef", 32), "SERVICE_ENCRYPTION_KEYS=k1:"+strings.Repeat("cd", 32))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/libs/testservers"
+
 	"holdfast.dev/services/local/internal/parts"
 	"holdfast.dev/services/local/internal/state"
 	"holdfast.dev/services/local/internal/supervise"
@@ -26,25 +28,38 @@ const both = "both"
 const testPoolerConns = 2
 
 func withCommand() *cobra.Command {
-	var kafka string
+	var kafka, shared string
 	var pooler int
 	cmd := &cobra.Command{
 		Use:   "with [flags] -- COMMAND [ARGUMENT…]",
 		Short: "Run a command with temporary PostgreSQL, Redis and Kafka servers (TEST_POSTGRES_URL, TEST_POOLER_URL, TEST_REDIS_URL, TEST_KAFKA_BROKERS); TEST_POSTGRES=18 selects PostgreSQL 18",
-		Args:  cobra.MinimumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if shared != "" {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.MinimumNArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return with(cmd.Context(), kafka, pooler, args)
+			if shared == "" {
+				return with(cmd.Context(), kafka, pooler, func(ctx context.Context, env []string) error { return runInside(ctx, args, env) })
+			}
+			if err := parts.Installed(cmd.Context()); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return exitCode(testservers.Missing)
+			}
+			return with(cmd.Context(), kafka, pooler, func(ctx context.Context, env []string) error { return share(ctx, shared, env, unusedFor, checkUse) })
 		},
 	}
+	cmd.Flags().StringVar(&shared, "share", "", "instead of a command: share the servers with the test processes of a folder")
+	_ = cmd.Flags().MarkHidden("share")
 	cmd.Flags().StringVar(&kafka, "kafka", "auto", "broker: auto, apache, embedded, both or none")
 	cmd.Flags().IntVar(&pooler, "pooler", 0, "also start PgBouncer in transaction mode, with this number of connections to PostgreSQL for each database and role")
 	cmd.Flags().Lookup("pooler").NoOptDefVal = strconv.Itoa(testPoolerConns)
 	return cmd
 }
 
-// with starts private parts in a temporary folder, runs the command, and stops the parts. It returns the command's own exit code
-// as an exitCode.
-func with(ctx context.Context, kafka string, pooler int, args []string) error {
+// with starts private parts in a temporary folder, calls use with the variables that contain their addresses, and stops the parts.
+func with(ctx context.Context, kafka string, pooler int, use func(ctx context.Context, env []string) error) error {
 	base, err := scratchBase()
 	if err != nil {
 		return err
@@ -72,7 +87,7 @@ func with(ctx context.Context, kafka string, pooler int, args []string) error {
 		return err
 	}
 	screen.say("parts are ready")
-	return runInside(ctx, args, env)
+	return use(ctx, env)
 }
 
 // startTestParts starts the parts that tests require, and returns the variables with the addresses.
@@ -111,7 +126,8 @@ func (s *stack) startTestParts(ctx context.Context, kafka string, pooler int) ([
 	return env, nil
 }
 
-// runInside runs the command in our own process group, so that a shell can use the terminal, and forwards signals to it.
+// runInside runs a command in our own process group, so that a shell can use the terminal, and forwards signals to it. It returns the
+// command's own exit code as an exitCode.
 func runInside(ctx context.Context, args, env []string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -25,6 +25,7 @@ import (
 	"holdfast.dev/libs/apikey"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/testservers"
 	"holdfast.dev/proto"
 )
 
@@ -57,10 +58,10 @@ type side struct {
 func startBoth(t *testing.T) *both {
 	t.Helper()
 	b := &both{T: t, owners: map[string]caller.Caller{}}
-	address := os.Getenv("TEST_REDIS_URL")
+	address := testservers.Getenv(t, "TEST_REDIS_URL")
 	opt, err := redis.ParseURL(address)
 	if err != nil {
-		t.Fatalf("TEST_REDIS_URL: %v: run `make test`, or `bin/local with -- go test ./loadtest/...`", err)
+		t.Fatal(err)
 	}
 	b.redis = redis.NewClient(opt)
 	secret := bytes.Repeat([]byte{0x5c, 0}, 16)

@@ -25,6 +25,8 @@ import (
 	"github.com/sigstore/cosign/v3/pkg/oci"
 	ociremote "github.com/sigstore/cosign/v3/pkg/oci/remote"
 	"github.com/sigstore/sigstore/pkg/signature"
+
+	"holdfast.dev/libs/testservers"
 )
 
 const (
@@ -435,10 +437,7 @@ func (tr *trial) checkProvenance(t *testing.T, ref name.Digest, image Image) {
 // checkChart renders the published chart and looks for the digests.
 func (tr *trial) checkChart(t *testing.T) {
 	tr.verify(t, tr.tag(t, tr.index.Chart.Repository).Digest(tr.index.Chart.Digest))
-	helm := os.Getenv("HELM")
-	if helm == "" {
-		t.Fatal("HELM is not set: run make test, or set it to ~/.cache/holdfast/bin/helm-3.22.0")
-	}
+	helm := testservers.Tool(t, "HELM")
 	out := run(t, ".", helm, "template", "holdfast", "oci://"+tr.Registry+"/"+tr.index.Chart.Repository, "--version", version, "--plain-http",
 		"--kube-version", "1.30.0", "--set", "defaults.image.registry="+tr.Registry)
 	for _, image := range tr.index.Images {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"math"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/redistest"
 	"holdfast.dev/libs/redisx"
+	"holdfast.dev/libs/testservers"
 	"holdfast.dev/libs/tlstest"
 
 	"holdfast.dev/services/gateway/internal/domain"
@@ -28,13 +28,13 @@ func TestRedis(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			address, opt := os.Getenv("TEST_REDIS_URL"), Options{}
-			if start != nil {
+			address, opt := "", Options{}
+			if start == nil {
+				address = testservers.Getenv(t, "TEST_REDIS_URL")
+			} else {
 				a := tlstest.New(t)
 				address, _ = start(t, a)
 				opt.Access = access(t, a, kind)
-			} else if address == "" {
-				t.Fatal("TEST_REDIS_URL is not set: run `make test`, or `bin/local with -- go test ./...`")
 			}
 			r := open(t, address, opt)
 			for name, test := range map[string]func(t *testing.T, r *Redis){

@@ -20,6 +20,7 @@ import (
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 	"holdfast.dev/libs/redisx"
+	"holdfast.dev/libs/testservers"
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/identity/internal/api"
@@ -44,11 +45,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	url := os.Getenv("TEST_REDIS_URL")
-	if url == "" {
-		t.Fatal("TEST_REDIS_URL is not set: run `make test`, or `bin/local with -- go test ./...`")
-	}
-	redis, err := redisx.Open(url, redisx.Options{Timeout: 2 * time.Second})
+	redis, err := redisx.Open(testservers.Getenv(t, "TEST_REDIS_URL"), redisx.Options{Timeout: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 	"holdfast.dev/libs/redisx"
+	"holdfast.dev/libs/testservers"
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/identity/internal/app"
@@ -57,11 +57,7 @@ func newWorld(t *testing.T) *world {
 
 func redisURL(t *testing.T) string {
 	t.Helper()
-	url := os.Getenv("TEST_REDIS_URL")
-	if url == "" {
-		t.Fatal("TEST_REDIS_URL is not set: run `make test`, or `bin/local with -- go test ./...`")
-	}
-	return url
+	return testservers.Getenv(t, "TEST_REDIS_URL")
 }
 
 func openRedis(t *testing.T, url string) redis.UniversalClient {

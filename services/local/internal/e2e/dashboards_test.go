@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"holdfast.dev/libs/testservers"
 	"holdfast.dev/proto"
 )
 
@@ -112,9 +113,8 @@ func rules(t *testing.T, template string) []byte {
 // needTools fails without the programs that make test builds.
 func needTools(t *testing.T) {
 	t.Helper()
-	if os.Getenv("PROMTOOL") == "" || os.Getenv("HELM") == "" {
-		t.Fatal("PROMTOOL and HELM are not set: run `make test`, which builds the tools")
-	}
+	testservers.Tool(t, "PROMTOOL")
+	testservers.Tool(t, "HELM")
 }
 
 // useEachService sends a request to each service, so that each has metrics of requests, and waits until each consumer has metrics.

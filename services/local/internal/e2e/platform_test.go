@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,7 +44,10 @@ func run(m *testing.M) int {
 		return m.Run()
 	}
 	var err error
-	if shared, err = newPlatform(); err != nil {
+	if shared, err = newPlatform(); errors.Is(err, fs.ErrNotExist) && os.Getenv("TEST_POSTGRES_URL") == "" {
+		fmt.Println("skipped:", err)
+		return 0
+	} else if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

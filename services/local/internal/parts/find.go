@@ -93,6 +93,14 @@ func executable(path string) bool {
 	return err == nil
 }
 
+// Installed returns an error that says what to do if PostgreSQL or Redis is not installed.
+func Installed(ctx context.Context) error {
+	if FindPostgres(ctx) == "" || FindRedis(ctx) == "" {
+		return fmt.Errorf("PostgreSQL %d+ and Redis %d+ are needed: run `make setup`, which installs them", postgresMajor, redisMajor)
+	}
+	return nil
+}
+
 // Find returns PostgreSQL's folder and redis-server's path. It installs the required ones that are missing.
 func Find(ctx context.Context, needPostgres, needRedis bool, say func(string, ...any)) (bin, redis string, err error) {
 	var missing []string

@@ -3,19 +3,11 @@ package parts
 import (
 	"context"
 	"net"
-	"os"
 	"strings"
 	"testing"
-)
 
-func fromTest(t *testing.T, name string) string {
-	t.Helper()
-	value := os.Getenv(name)
-	if value == "" {
-		t.Fatalf("%s is not set: run `make test`, or `bin/local with -- go test ./...`", name)
-	}
-	return value
-}
+	"holdfast.dev/libs/testservers"
+)
 
 func TestGivenPartsAreChecked(t *testing.T) {
 	t.Parallel()
@@ -25,7 +17,7 @@ func TestGivenPartsAreChecked(t *testing.T) {
 	}
 	closedPort := l.Addr().String()
 	_ = l.Close()
-	postgres := fromTest(t, "TEST_POSTGRES_URL")
+	postgres := testservers.Getenv(t, "TEST_POSTGRES_URL")
 	for name, tc := range map[string]struct {
 		check   func(context.Context, string) error
 		address string
@@ -35,12 +27,12 @@ func TestGivenPartsAreChecked(t *testing.T) {
 		"postgres, closed port": {CheckPostgres, "postgres://me:secret@" + closedPort + "/x", "DATABASE_URL: no connection to " + closedPort},
 		"postgres, no URL":      {CheckPostgres, "host=localhost password=secret", "DATABASE_URL must be a postgres:// URL"},
 		"postgres, refused":     {CheckPostgres, strings.Replace(postgres, "postgres:", "unknown:secret", 1), "DATABASE_URL"},
-		"redis":                 {CheckRedis, fromTest(t, "TEST_REDIS_URL"), ""},
+		"redis":                 {CheckRedis, testservers.Getenv(t, "TEST_REDIS_URL"), ""},
 		"redis, closed port":    {CheckRedis, "redis://:secret@" + closedPort + "/0", "REDIS_URL: no response from " + closedPort},
 		"redis, no URL":         {CheckRedis, "localhost:6379", "REDIS_URL must be a redis:// or rediss:// URL"},
 		"redis, no Sentinel":    {CheckRedis, "redis://:secret@" + closedPort + "/0?master_name=m", "REDIS_URL: no response from " + closedPort},
 		"redis, no parameter":   {CheckRedis, "redis://:secret@" + closedPort + "/0?sentinel=m", "there are cluster, master_name and addr"},
-		"kafka":                 {CheckKafka, fromTest(t, "TEST_KAFKA_BROKERS"), ""},
+		"kafka":                 {CheckKafka, testservers.Getenv(t, "TEST_KAFKA_BROKERS"), ""},
 		"kafka, closed port":    {CheckKafka, closedPort, "KAFKA_BROKERS: no response from " + closedPort},
 	} {
 		err := tc.check(t.Context(), tc.address)
@@ -59,7 +51,7 @@ func TestGivenPartsAreChecked(t *testing.T) {
 // TestGivenPostgresMustBeAnAdministrators checks that a role that cannot create databases is refused before anything is created.
 func TestGivenPostgresMustBeAnAdministrators(t *testing.T) {
 	t.Parallel()
-	admin, err := Administrator(t.Context(), fromTest(t, "TEST_POSTGRES_URL"), "admin", nil)
+	admin, err := Administrator(t.Context(), testservers.Getenv(t, "TEST_POSTGRES_URL"), "admin", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/testservers"
 )
 
 // TestDatabaseOfAnOlderRelease checks that the administrator, who is no superuser, takes over a database that an older release created as
 // the superuser: its owner has BYPASSRLS, and its extensions belong to the superuser.
 func TestDatabaseOfAnOlderRelease(t *testing.T) {
 	t.Parallel()
-	super := fromTest(t, "TEST_POSTGRES_URL")
+	super := testservers.Getenv(t, "TEST_POSTGRES_URL")
 	d := Database{Name: "older_release", Passwords: map[string]string{"owner": "a", "app": "b", "worker": "c"}}
 	inside, err := url.Parse(super)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"maps"
-	"os"
 	"os/exec"
 	"reflect"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/lease"
 	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/testservers"
 
 	"holdfast.dev/services/payments/internal/domain"
 	"holdfast.dev/services/payments/internal/peers"
@@ -24,11 +24,7 @@ import (
 // startMock starts stripe-mock, which refuses what Stripe's OpenAPI does not allow, and returns its address.
 func startMock(t *testing.T) string {
 	t.Helper()
-	path := os.Getenv("STRIPE_MOCK")
-	if path == "" {
-		t.Fatal("STRIPE_MOCK is not set: run `make test`, which builds the tools")
-	}
-	cmd := exec.CommandContext(t.Context(), path, "-http-addr", "127.0.0.1:0")
+	cmd := exec.CommandContext(t.Context(), testservers.Tool(t, "STRIPE_MOCK"), "-http-addr", "127.0.0.1:0")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,6 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -30,6 +29,7 @@ import (
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pgtest"
 	"holdfast.dev/libs/redisx"
+	"holdfast.dev/libs/testservers"
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/identity/internal/api/oauth"
@@ -70,11 +70,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	address := os.Getenv("TEST_REDIS_URL")
-	if address == "" {
-		t.Fatal("TEST_REDIS_URL is not set: run `make test`, or `bin/local with -- go test ./...`")
-	}
-	redis, err := redisx.Open(address, redisx.Options{Timeout: 2 * time.Second})
+	redis, err := redisx.Open(testservers.Getenv(t, "TEST_REDIS_URL"), redisx.Options{Timeout: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
