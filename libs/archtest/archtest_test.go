@@ -30,9 +30,18 @@ func TestLibs(t *testing.T) {
 // allowedImports contains the parts of the repository, the most specific ones first, and what each imports of the others. The parts are one
 // module, so only this test keeps the contract free of libraries, and SDKs and examples free of the platform's code.
 var allowedImports = []struct{ part, others string }{
-	{"services/local/stripe", ""}, {"services/local/kafka", ""}, {"services/gateway", "libs proto sdks"}, {"services", "libs proto"},
-	{"libs", "proto"}, {"proto", ""}, {"charts", "libs proto"}, {"loadtest", "libs proto"}, {"release", "libs"},
-	{"sdks/generate", "proto"}, {"sdks", ""}, {"examples", "sdks"},
+	{"services/local/stripe", ""},
+	{"services/local/kafka", ""},
+	{"services/gateway", "libs proto sdks"},
+	{"services", "libs proto"},
+	{"libs", "proto"},
+	{"proto", ""},
+	{"charts", "libs proto"},
+	{"loadtest", "libs proto"},
+	{"release", "libs"},
+	{"sdks/generate", "proto"},
+	{"sdks", ""},
+	{"examples", "sdks"},
 }
 
 // TestPartsOfTheRepository checks the imports between the parts of the repository, in tests too.

@@ -57,8 +57,8 @@ func Getenv(t testing.TB, name string) string {
 	return env[name]
 }
 
-// users is open until the process ends.
-var users *os.File
+// users is open until the process ends: a file that is not reachable would be closed.
+var users *os.File //nolint:unused // only written
 
 // Inside reports whether `make test` or `bin/local with` runs the tests.
 func Inside() bool {
@@ -124,7 +124,7 @@ func Lock(path string, how int) (*os.File, error) {
 		return nil, fmt.Errorf("test servers: %w", err)
 	}
 	for {
-		err := syscall.Flock(int(f.Fd()), how) //nolint:gosec // a descriptor fits
+		err := syscall.Flock(int(f.Fd()), how)
 		if err == nil {
 			return f, nil
 		}
@@ -159,12 +159,12 @@ func launch(root, dir string) (map[string]string, error) {
 	go func() { ended <- cmd.Wait() }()
 	for {
 		select {
-		case <-ended:
+		case err := <-ended:
 			text, _ := os.ReadFile(path) //nolint:gosec // as above
 			if cmd.ProcessState.ExitCode() == Missing {
 				return nil, fmt.Errorf("%w: %s", errMissing, strings.TrimSpace(string(text)))
 			}
-			return nil, fmt.Errorf("test servers do not start: %s", strings.TrimSpace(string(text)))
+			return nil, fmt.Errorf("test servers do not start: %w: %s", err, strings.TrimSpace(string(text)))
 		case <-time.After(50 * time.Millisecond):
 			if env, err := read(dir); err == nil {
 				return env, nil
