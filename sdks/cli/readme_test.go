@@ -13,17 +13,21 @@ import (
 // blockMark separates the outputs of the blocks.
 const blockMark = "=== block "
 
-// TestReadmeTwice runs the blocks of the front page in one shell, each of them twice in a row, against a running platform: the second run has
-// the same results as the first one, and only the errors that the page promises occur.
+// TestReadmeTwice runs the blocks of the front page and of the walkthrough in one shell, each of them twice in a row, against a running platform:
+// the second run has the same results as the first one, and only the errors that the pages promise occur.
 func TestReadmeTwice(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
+	var pages []byte
+	for _, name := range []string{"README.md", "docs/walkthrough.md"} {
+		page, err := os.ReadFile(filepath.Join("../..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, page...)
 	}
 	script := "set -o pipefail\n"
 	blocks := 0
-	for _, m := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(readme), -1) {
+	for _, m := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(pages), -1) {
 		block := m[1]
 		if strings.HasPrefix(block, "make ") { // they start and test platforms and clusters
 			continue
@@ -35,7 +39,7 @@ func TestReadmeTwice(t *testing.T) {
 			script += fmt.Sprintf("echo; echo '%s%d, run %d'; trap 'echo FAILED: \"$BASH_COMMAND\"' ERR\n%s\ntrap - ERR\n", blockMark, blocks, run, block)
 		}
 	}
-	if blocks < 6 {
+	if blocks < 8 {
 		t.Fatalf("%d blocks", blocks)
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
