@@ -111,7 +111,6 @@ func (b *bench) openPeers(ctx context.Context, upstream string) (all []peer) {
 			}
 			return b.platform.NginxLua(ctx, upstream, owner)
 		}},
-		{"Traefik", 0.5, func() (*stack.Process, string, error) { return b.platform.Traefik(ctx, b.Traefik, upstream) }},
 	} {
 		if r, ok := b.openPeer(ctx, one.name, one.start); ok {
 			all = append(all, peer{route: r, aim: one.aim})

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
@@ -33,9 +32,7 @@ type settings struct {
 	Seconds int      `env:"BENCH_SECONDS" envDefault:"10"`   // for each figure
 	Rows    int      `env:"BENCH_ROWS" envDefault:"1000000"` // of the large list
 	Only    []string `env:"BENCH_ONLY"`                      // names of figures; empty: all
-	TCP     bool     `env:"BENCH_POOLER_TCP"`                // the pooler connects to PostgreSQL over TCP, not over a Unix socket
 	Profile string   `env:"BENCH_PROFILE"`                   // folder for CPU profiles; empty: none
-	Traefik string   `env:"TRAEFIK"`                         // path of the Traefik binary; empty: Traefik is not measured
 }
 
 // upstreamCommand is the command that serves the fixed response: `loadtest upstream HOST:PORT`.
@@ -56,7 +53,7 @@ var (
 )
 
 func main() {
-	root := &cobra.Command{Use: "loadtest", Short: "Benchmark Holdfast against nginx, pgbench and Traefik"}
+	root := &cobra.Command{Use: "loadtest", Short: "Benchmark Holdfast against nginx and pgbench"}
 	root.AddCommand(
 		&cobra.Command{
 			Use: "bench", Short: "Start a temporary platform, print a table of results, and delete the platform", Args: cobra.NoArgs,
@@ -92,11 +89,6 @@ func readSettings() (settings, error) {
 	}
 	if cfg.Seconds < 1 || cfg.Seconds > maxSeconds || cfg.Rows < smallList {
 		return cfg, fmt.Errorf("BENCH_SECONDS must be 1 to %d, BENCH_ROWS at least %d", maxSeconds, smallList)
-	}
-	if cfg.Traefik != "" {
-		if cfg.Traefik, err = exec.LookPath(cfg.Traefik); err != nil {
-			return cfg, fmt.Errorf("TRAEFIK: %w", err)
-		}
 	}
 	return cfg, nil
 }

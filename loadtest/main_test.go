@@ -28,7 +28,6 @@ func TestSettings(t *testing.T) {
 		{"BENCH_ONLY", "cpu,memory", "memory"},
 		{"BENCH_SECONDS", "0", "BENCH_SECONDS"},
 		{"BENCH_SECONDS", "301", "BENCH_SECONDS"},
-		{"TRAEFIK", "/nowhere/traefik", "TRAEFIK"},
 		{"BENCH_ROWS", "9999", "BENCH_ROWS"},
 	} {
 		t.Run(c.name+"="+c.value, func(t *testing.T) {
@@ -111,7 +110,9 @@ func TestAFigureThatFailsIsNamed(t *testing.T) {
 func TestMissingPeersAreLeftOut(t *testing.T) {
 	t.Parallel()
 	b := &bench{table: &report.Table{}, platform: &stack.Platform{}, began: time.Now()}
-	_, missing := b.openPeer(t.Context(), "Traefik", func() (*stack.Process, string, error) { return b.platform.Traefik(t.Context(), "", "127.0.0.1:1") })
+	_, missing := b.openPeer(t.Context(), "nginx with Lua", func() (*stack.Process, string, error) {
+		return nil, "", fmt.Errorf("%w; run `make nginx`", stack.ErrMissing)
+	})
 	if missing || b.table.Failed() != 0 {
 		t.Errorf("opened: %v, failed: %d", missing, b.table.Failed())
 	}
@@ -121,7 +122,7 @@ func TestMissingPeersAreLeftOut(t *testing.T) {
 	}
 	var out strings.Builder
 	b.table.Print(&out)
-	if want := "- Traefik was not measured: not installed; set TRAEFIK to the path of its binary\n"; !strings.Contains(out.String(), want) {
+	if want := "- nginx with Lua was not measured: not installed; run `make nginx`\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in\n%s", want, out.String())
 	}
 }

@@ -32,7 +32,7 @@ const pooledSlots = units * 365 * 100
 
 // pooler compares reads and writes of bookings through a pooler with those of the platform's own process, which connects directly.
 func (b *bench) pooler(ctx context.Context, s *shop) error {
-	addr, err := b.platform.Pooled(ctx, pooledService, b.TCP)
+	addr, err := b.platform.Pooled(ctx, pooledService)
 	if errors.Is(err, stack.ErrMissing) {
 		b.table.Note("the pooler was not measured: %v", err)
 		return nil

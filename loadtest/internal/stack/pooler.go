@@ -1,7 +1,6 @@
 package stack
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -43,18 +42,13 @@ func (p *Platform) PooledPIDs(service string) map[string]int {
 }
 
 // Pooled starts PgBouncer in transaction mode, and another process of a service and another gateway that use it. It returns the
-// gateway's address. PgBouncer connects to PostgreSQL's Unix socket, or to its TCP port. It returns ErrMissing if PgBouncer is not
-// installed.
-func (p *Platform) Pooled(ctx context.Context, service string, tcp bool) (addr string, err error) {
+// gateway's address. PgBouncer connects to PostgreSQL's Unix socket. It returns ErrMissing if PgBouncer is not installed.
+func (p *Platform) Pooled(ctx context.Context, service string) (addr string, err error) {
 	settings, err := p.Settings(service)
 	if err != nil {
 		return "", err
 	}
-	sockets := p.sockets()
-	if tcp {
-		sockets = ""
-	}
-	pooler, err := p.pooler(ctx, sockets, map[string]string{"app": settings["DATABASE_URL"], "worker": settings["WORKER_DATABASE_URL"]})
+	pooler, err := p.pooler(ctx, map[string]string{"app": settings["DATABASE_URL"], "worker": settings["WORKER_DATABASE_URL"]})
 	if err != nil {
 		return "", err
 	}
@@ -80,8 +74,7 @@ func poolerURL(addr, database string) string {
 }
 
 // pooler starts PgBouncer in front of the databases of these URLs and returns its address. A database's name is the key of its URL.
-// sockets is the folder of the server's Unix socket, or "" for its TCP port.
-func (p *Platform) pooler(ctx context.Context, sockets string, databases map[string]string) (addr string, err error) {
+func (p *Platform) pooler(ctx context.Context, databases map[string]string) (addr string, err error) {
 	path := os.Getenv("PGBOUNCER")
 	if path == "" {
 		path = "pgbouncer"
@@ -92,7 +85,7 @@ func (p *Platform) pooler(ctx context.Context, sockets string, databases map[str
 	if addr, err = FreeAddr(); err != nil {
 		return "", err
 	}
-	text, err := poolerConfig(addr, sockets, databases)
+	text, err := poolerConfig(addr, p.sockets(), databases)
 	if err != nil {
 		return "", err
 	}
@@ -173,7 +166,7 @@ func poolerConfig(addr, sockets string, databases map[string]string) (string, er
 		}
 		password, _ := u.User.Password()
 		lines = append(lines, fmt.Sprintf("%s = host=%s port=%s dbname=%s user=%s password=%s",
-			name, cmp.Or(sockets, u.Hostname()), u.Port(), strings.TrimPrefix(u.Path, "/"), u.User.Username(), password))
+			name, sockets, u.Port(), strings.TrimPrefix(u.Path, "/"), u.User.Username(), password))
 	}
 	return strings.Join(append(lines,
 		"[pgbouncer]", "listen_addr = "+host, "listen_port = "+port, "unix_socket_dir =", "auth_type = any",

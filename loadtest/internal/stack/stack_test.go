@@ -1,10 +1,8 @@
 package stack
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -113,56 +111,6 @@ func TestLinkCopiesOrLinks(t *testing.T) {
 	}
 	if text, err := os.ReadFile(to); err != nil || string(text) != "x" {
 		t.Errorf("%q, %v", text, err)
-	}
-}
-
-// TestTraefikConfig checks that the limiter uses the platform's Redis for each Authorization header, and that no run reaches its
-// limit.
-func TestTraefikConfig(t *testing.T) {
-	t.Parallel()
-	static, dynamic, err := traefikConfig("/data/traefik", "127.0.0.1:4000", "127.0.0.1:5000", "redis://user:p%22w@127.0.0.1:6379/3")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var entry struct {
-		EntryPoints struct {
-			Bench struct{ Address string }
-		}
-		Providers struct {
-			File struct {
-				Filename string
-				Watch    bool
-			}
-		}
-		AccessLog any
-	}
-	if err := json.Unmarshal(static, &entry); err != nil {
-		t.Fatal(err)
-	}
-	if entry.EntryPoints.Bench.Address != "127.0.0.1:4000" || entry.Providers.File.Filename != "/data/traefik/dynamic.yaml" || entry.AccessLog != nil {
-		t.Errorf("%s", static)
-	}
-	var got any
-	if err := json.Unmarshal(dynamic, &got); err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]any{"http": map[string]any{
-		"routers": map[string]any{"all": map[string]any{
-			"entryPoints": []any{"bench"}, "rule": "PathPrefix(`/`)", "middlewares": []any{"limit"}, "service": "upstream",
-		}},
-		"middlewares": map[string]any{"limit": map[string]any{"rateLimit": map[string]any{
-			"average": 1e9, "period": "1m", "burst": 1e9, "sourceCriterion": map[string]any{"requestHeaderName": "Authorization"},
-			"redis": map[string]any{"endpoints": []any{"127.0.0.1:6379"}, "db": 3.0, "username": "user", "password": `p"w`},
-		}}},
-		"services": map[string]any{"upstream": map[string]any{"loadBalancer": map[string]any{
-			"passHostHeader": true, "servers": []any{map[string]any{"url": "http://127.0.0.1:5000"}},
-		}}},
-	}}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%s", dynamic)
-	}
-	if _, _, err := traefikConfig("/d", "a:1", "b:2", "http://no"); err == nil {
-		t.Error("an address that is none of Redis is taken")
 	}
 }
 
