@@ -39,7 +39,6 @@ type config struct {
 
 	AsyncDelay  time.Duration `env:"ASYNC_DELAY" envDefault:"2s"`           // until a bank payment settles, a pending refund ends, or a dispute opens
 	Latency     time.Duration `env:"LATENCY"`                               // of each request, half before and half after its effect
-	SearchDelay time.Duration `env:"SEARCH_DELAY"`                          // until search finds a new intent
 	KeyLifetime time.Duration `env:"IDEMPOTENCY_LIFETIME" envDefault:"24h"` // of idempotency keys
 
 	WebhookRetries []time.Duration `env:"WEBHOOK_RETRY_DELAYS" envDefault:"1s,5s,30s,2m,10m,1h"` // delays before each further attempt
@@ -67,7 +66,7 @@ func (c config) check() error {
 		return errors.New(settingPrefix + "CONTROL_TOKEN has at least 16 characters")
 	case c.FeeBasisPoints < 0 || c.FeeFixed < 0 || c.FeeDispute < 0:
 		return errors.New("fees are not negative")
-	case c.KeyLifetime <= 0 || c.AsyncDelay < 0 || c.Latency < 0 || c.SearchDelay < 0 || c.WebhookTimeout <= 0:
+	case c.KeyLifetime <= 0 || c.AsyncDelay < 0 || c.Latency < 0 || c.WebhookTimeout <= 0:
 		return errors.New("durations are not negative")
 	}
 	return nil

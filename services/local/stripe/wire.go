@@ -60,7 +60,7 @@ func run(ctx context.Context, c config, ready func(address string)) (err error) 
 		AsyncDelay: c.AsyncDelay, Scheduled: notify, Deliver: sender.Add, Events: modes,
 	}
 	stripe := &api.Server{
-		App: core, Keys: keys, Faults: rules, Counts: counts, BaseURL: base, Lifetime: c.KeyLifetime, SearchDelay: c.SearchDelay,
+		App: core, Keys: keys, Faults: rules, Counts: counts, BaseURL: base, Lifetime: c.KeyLifetime,
 		Stopping: background.Done(),
 	}
 	controls := &control.Server{App: core, Keys: keys, Faults: rules, Counts: counts, Sender: sender, Token: c.ControlToken, Moved: notify}

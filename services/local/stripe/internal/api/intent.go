@@ -33,7 +33,6 @@ var intentOperations = []operation{
 		run:     createIntent,
 	},
 	{pattern: "GET /v1/payment_intents", params: names(listing, []string{"customer"}), run: listIntents},
-	{pattern: "GET /v1/payment_intents/search", params: []string{"query", "limit", "page"}, run: searchIntents},
 	{pattern: "GET /v1/payment_intents/{id}", params: []string{"client_secret"}, public: true, run: getIntent},
 	{pattern: "POST /v1/payment_intents/{id}", params: intentChanges, run: updateIntent},
 	{

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"holdfast.dev/services/local/stripe/internal/domain"
 	"holdfast.dev/services/local/stripe/internal/store"
@@ -170,10 +169,4 @@ func (c *call) byIndex(indexes map[string]string) source {
 var objectNames = map[store.Kind]string{
 	store.Intents: "payment_intent", store.Charges: "charge", store.Refunds: "refund", store.Disputes: "dispute",
 	store.Movements: "balance_transaction", store.Methods: "PaymentMethod", store.Events: "event", store.Endpoints: "webhook_endpoint",
-}
-
-// number parses a number.
-func number(text string) (int64, bool) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	return n, err == nil
 }

@@ -17,12 +17,8 @@ var moneyOperations = []operation{
 	{pattern: "POST /v1/refunds/{id}", params: []string{"metadata"}, run: updateRefund},
 	{pattern: "GET /v1/disputes", params: names(listing, []string{"charge", "payment_intent"}), run: listDisputes},
 	{pattern: "GET /v1/disputes/{id}", run: get(store.Disputes)},
-	{pattern: "POST /v1/disputes/{id}", params: []string{"evidence", "metadata", "submit"}, run: updateDispute},
-	{pattern: "POST /v1/disputes/{id}/close", run: closeDispute},
 	{pattern: "GET /v1/balance_transactions", params: names(listing, []string{"currency", "source", "type"}), run: listMovements},
 	{pattern: "GET /v1/balance_transactions/{id}", run: get(store.Movements)},
-	{pattern: "GET /v1/balance/history", params: names(listing, []string{"currency", "source", "type"}), run: listMovements},
-	{pattern: "GET /v1/balance/history/{id}", run: get(store.Movements)},
 }
 
 func get(kind store.Kind) func(*call) (any, error) {
@@ -70,16 +66,6 @@ func updateRefund(c *call) (any, error) {
 func listDisputes(c *call) (any, error) {
 	return c.list(store.Disputes, c.byIndex(map[string]string{"payment_intent": "dp.pi", "charge": "dp.charge"}), c.ofCharge)
 }
-
-func updateDispute(c *call) (any, error) {
-	evidence, submit, m := c.form.Text("evidence[uncategorized_text]"), c.form.Or("submit", "true") == "true", c.form.Metadata()
-	if err := c.form.Err(); err != nil {
-		return nil, err
-	}
-	return c.UpdateDispute(c.id, evidence, submit && evidence != nil, m)
-}
-
-func closeDispute(c *call) (any, error) { return c.CloseDispute(c.id, domain.Lost) }
 
 func listMovements(c *call) (any, error) {
 	return c.list(store.Movements, c.byIndex(map[string]string{"source": "txn.source"}), func(o *listed) bool {

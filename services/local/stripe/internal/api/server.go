@@ -29,8 +29,6 @@ type Server struct {
 	BaseURL string
 	// Lifetime of idempotency keys.
 	Lifetime time.Duration
-	// SearchDelay is how long search does not find an intent after its creation.
-	SearchDelay time.Duration
 	// Stopping is closed when the process ends.
 	Stopping <-chan struct{}
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"holdfast.dev/services/local/stripe/internal/domain"
-	"holdfast.dev/services/local/stripe/internal/form"
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
@@ -102,42 +101,4 @@ func (u *Unit) CloseDispute(id, status string) (*domain.Dispute, error) {
 			return u.emitDispute("funds_reinstated", d, nil)
 		},
 	)
-}
-
-// UpdateDispute adds evidence. Stripe's test texts winning_evidence and losing_evidence end the dispute.
-func (u *Unit) UpdateDispute(id string, evidence *string, submit bool, m *form.Metadata) (*domain.Dispute, error) {
-	d, err := u.Dispute(id)
-	if err != nil {
-		return nil, err
-	}
-	if d.Closed() && (evidence != nil || submit) {
-		return nil, domain.Invalid("", "", "This dispute is already closed")
-	}
-	before := map[string]any{"status": d.Status}
-	d.Metadata = m.Apply(d.Metadata)
-	if evidence != nil {
-		d.Evidence.UncategorizedText, d.EvidenceDetails.HasEvidence = text(*evidence), true
-	}
-	if submit {
-		d.Status = domain.UnderReview
-		if before["status"] == domain.WarningNeedsResponse {
-			d.Status = domain.WarningUnderReview
-		}
-		d.EvidenceDetails.SubmissionCount++
-	}
-	err = all(
-		func() error { return u.putDispute(d) },
-		func() error { return u.emitDispute("updated", d, before) },
-	)
-	if err != nil || evidence == nil {
-		return d, err
-	}
-	switch *evidence {
-	case "winning_evidence":
-		return u.CloseDispute(id, domain.Won)
-	case "losing_evidence":
-		return u.CloseDispute(id, domain.Lost)
-	default:
-		return d, nil
-	}
 }

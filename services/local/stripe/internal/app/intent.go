@@ -68,7 +68,6 @@ func (u *Unit) CreateIntent(in IntentInput) (*domain.Intent, error) {
 		}
 	}
 	err = all(
-		func() error { return u.reindex(pi.ID, nil, pi.Metadata) },
 		func() error { return u.putIntent(pi) },
 		func() error { return u.emitIntent("created", pi) },
 	)
@@ -109,25 +108,6 @@ func (in *IntentInput) apply(pi *domain.Intent) {
 	pi.Metadata = in.Metadata.Apply(pi.Metadata)
 }
 
-// reindex updates the search index of an intent's metadata.
-func (u *Unit) reindex(id string, before, after map[string]string) error {
-	for name, value := range before {
-		if after[name] != value {
-			if err := u.Tx.Unindex(u.Scope, "pi.metadata", name+"\x00"+value, id); err != nil {
-				return err
-			}
-		}
-	}
-	for name, value := range after {
-		if was, ok := before[name]; !ok || was != value {
-			if err := u.Tx.Index(u.Scope, "pi.metadata", name+"\x00"+value, id); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // UpdateIntent changes an intent.
 func (u *Unit) UpdateIntent(id string, in IntentInput) (*domain.Intent, error) {
 	pi, err := u.Intent(id)
@@ -141,7 +121,6 @@ func (u *Unit) UpdateIntent(id string, in IntentInput) (*domain.Intent, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := pi.Metadata
 	in.apply(pi)
 	if len(in.Types) > 0 {
 		pi.PaymentMethodTypes, pi.AutomaticPaymentMethods = in.Types, nil
@@ -156,10 +135,7 @@ func (u *Unit) UpdateIntent(id string, in IntentInput) (*domain.Intent, error) {
 	if pi.PaymentMethod != nil && changed && pi.Status.In(domain.Payable) {
 		pi.Status, pi.NextAction = domain.RequiresConfirmation, nil
 	}
-	return pi, all(
-		func() error { return u.reindex(pi.ID, before, pi.Metadata) },
-		func() error { return u.putIntent(pi) },
-	)
+	return pi, u.putIntent(pi)
 }
 
 func (u *Unit) checkUpdate(pi *domain.Intent, in IntentInput) error {

@@ -107,11 +107,6 @@ func (t *Tx) Index(s domain.Scope, name, value, id string) error {
 	return t.bucket(indexBucket).Put([]byte(indexPrefix(s, name, value)+id), []byte{})
 }
 
-// Unindex removes the entry of Index.
-func (t *Tx) Unindex(s domain.Scope, name, value, id string) error {
-	return t.bucket(indexBucket).Delete([]byte(indexPrefix(s, name, value) + id))
-}
-
 // Indexed iterates over the ids under a name and a value, the newest first. It starts before the given id.
 func (t *Tx) Indexed(s domain.Scope, name, value, before string) iter.Seq2[string, []byte] {
 	return t.backward(indexBucket, indexPrefix(s, name, value), before)
