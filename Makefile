@@ -30,18 +30,19 @@ SCALAR := services/gateway/internal/api/docs/assets/scalar.js
 SEARCH := services/gateway/internal/api/docs/assets/minisearch.js
 FUZZTIME ?= 30s
 PAGES := $(wildcard services/*/internal/pages)
-GENERATED := proto/secrets.gen.go proto/api proto/events proto/internalapi proto/platformapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) services/gateway/internal/api/docs/guides charts/platform/files/services.yaml charts/platform/files/settings.yaml charts/platform/VALUES.md charts/platform/files/dashboards skaffold.yaml docs/settings.md docs/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py' 'sdks/*/reference.md' sdks/collections
+GENERATED := proto/secrets.gen.go proto/api proto/events proto/internalapi proto/platformapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) services/gateway/internal/api/docs/guides charts/platform/files/services.yaml charts/platform/files/settings.yaml charts/platform/VALUES.md charts/platform/files/dashboards skaffold.yaml docs/settings.md docs/guides/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py' 'sdks/*/reference.md' sdks/collections
 
-help: ## show this list
-	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
+# The targets that people call, by task: those with a text after "## ". Scripts and CI call the others too.
+help:
+	@for task in Develop Test Cluster Release; do echo "$$task"; sed -nE "s/^([a-z-]+):.*## $$task: (.*)/\1\t\2/p" $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-13s %s\n", $$1, $$2}'; done
 
-setup: build ## build, and install PostgreSQL and Redis if they are missing
+setup: build # build, and install PostgreSQL and Redis if they are missing
 	@bin/local with --kafka none -- true
 
 # The linker uses little more than one processor, so programs are built two at a time.
 TOGETHER = +@$(MAKE) --no-print-directory -j2
 
-build: ## build every process and the command line into bin/
+build: ## Develop: build every process and the command line into bin/
 	$(TOGETHER) $(addprefix bin/,$(SERVICES) local local-kafka local-stripe holdfast)
 
 bin/local-kafka: SOURCE := services/local/kafka
@@ -73,32 +74,32 @@ $(SEARCH): .ci/search
 $(STYLE): .ci/pages $(wildcard services/*/internal/pages/*.templ services/*/internal/pages/*.go services/*/internal/pages/*.css services/*/internal/pages/package*.json)
 	@.ci/pages $@
 
-up: build ## build and start the whole platform (LOG=all shows every request); stop it with Ctrl-C
+up: build ## Develop: build and start the whole platform (LOG=all shows every request); stop it with Ctrl-C
 	@bin/local up
 
-down: ## stop the platform of this checkout
+down: ## Develop: stop the platform of this checkout
 	@bin/local down
 
 END_TO_END := build bin/oauth-app bin/receiver storefront failpoints $(HELM) $(PROMTOOL) $(PGBOUNCER) $(CHROMIUM) # what the end-to-end tests need
 
-test: $(END_TO_END) $(KUBECONFORM) $(SCHEMAS) $(STRIPE_MOCK) $(OASDIFF) nginx packages ## run all tests with real PostgreSQL, Redis, and Kafka (TEST_POSTGRES=18: on PostgreSQL 18 only)
+test: $(END_TO_END) $(KUBECONFORM) $(SCHEMAS) $(STRIPE_MOCK) $(OASDIFF) nginx packages ## Test: run all tests with real PostgreSQL, Redis, and Kafka (TEST_POSTGRES=18: on PostgreSQL 18 only)
 	@[ -n "$$TEST_POSTGRES" ] || [ "$$(uname -sm)" != "Linux x86_64" ] || TEST_POSTGRES=18 bin/local with --kafka embedded --pooler -- .ci/newest
 	@bin/local with --kafka both --pooler -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(TESTED) # the longest first
 
-test-pooler: $(END_TO_END) ## run the end-to-end tests with all services behind PgBouncer in transaction mode
+test-pooler: $(END_TO_END) # run the end-to-end tests with all services behind PgBouncer in transaction mode
 	@POOLER=4 DATABASE_MAX_CONNS=5 WORKER_DATABASE_MAX_CONNS=2 bin/local with --kafka both --pooler -- .ci/gotest services/local/internal/e2e,-skip,InABrowser
 
-failover: build ## fail PostgreSQL, Redis, and Kafka under load, alone and under the whole platform, and increase partitions (docs/failover.md)
+failover: build ## Test: fail PostgreSQL, Redis, and Kafka under load, alone and under the whole platform, and increase partitions (docs/failover.md)
 	@bin/local with --kafka auto -- sh -c 'cd libs && TEST_FAILOVER=1 go test -count=1 -timeout 20m -v -p 1 -run "Promotion|Increase|AllNumbers|Broker" ./outbox && cd ../services/gateway && go test -count=1 -v -run "SilentMaster|Failover" ./internal/store'
 	@TEST_FAILOVER=1 $(GO) test -C services/local -vet=off -count=1 -v -timeout 40m ./internal/e2e -run TestFailover
 
-test-full: ## run all tests with many more rounds and rows
+test-full: ## Test: run all tests with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
 
-drill: build ## run the recovery drill of docs/operations/back-up.md: kill everything under load, restore to moments, repair, and check
+drill: build ## Test: run the recovery drill of docs/operations/back-up.md: kill everything under load, restore to moments, repair, and check
 	@DRILL=full $(GO) test -C services/local -vet=off -count=1 -v -timeout 40m ./internal/e2e -run TestRecoveryDrill
 
-lint: build $(GOLANGCI) ## lint the code, the contract, the event definitions, the texts, what the documentation names, and the commit messages
+lint: build $(GOLANGCI) ## Test: lint the code, the contract, the event definitions, the texts, what the documentation names, and the commit messages
 	@.ci/lint $(GOLANGCI)
 
 $(GOLANGCI):
@@ -167,49 +168,49 @@ nginx:
 packages:
 	@.ci/packages
 
-storefront: ## build examples/storefront
+storefront: # build examples/storefront
 	@.ci/storefront build
 
-images: $(SCALAR) $(SEARCH) $(STYLE) ## build an image of every service, holdfast/<service>:$(TAG), without network access
+images: $(SCALAR) $(SEARCH) $(STYLE) # build an image of every service, holdfast/<service>:$(TAG), without network access
 	@for s in $(SERVICES); do .ci/image $$s $(TAG) || exit 1; done
 
-release: ## publish a release of HEAD, such as make release VERSION=1.0.0 REGISTRY=registry.example.com KEY=cosign.key
+release: ## Release: publish a release of HEAD, such as make release VERSION=1.0.0 REGISTRY=registry.example.com KEY=cosign.key
 	@cd release && $(GO) run . --root "$(CURDIR)" --version "$(VERSION)" --registry "$(REGISTRY)" $(if $(KEY),--key "$(abspath $(KEY))") $(if $(SOURCE),--source "$(SOURCE)")
 
-release-test: $(HELM) $(COSIGN) ## release all images for all platforms twice, and compare and verify the results with cosign and helm
+release-test: $(HELM) $(COSIGN) # release all images for all platforms twice, and compare and verify the results with cosign and helm
 	@cd release && TEST_SCALE=full $(GO) test -count=1 -timeout 90m -v -run TestRelease ./internal/publish
 
-images-data: build ## build an image of PostgreSQL, Redis, and Kafka for machines without a registry
+images-data: build # build an image of PostgreSQL, Redis, and Kafka for machines without a registry
 	@.ci/image-data dev
 
-kind-up: $(KIND) ## use the development cluster of KUBECONFIG and KIND_CLUSTER, or create one
+kind-up: $(KIND) # use the development cluster of KUBECONFIG and KIND_CLUSTER, or create one
 	@.ci/kind up
 
-kind-install: kind-up build images $(HELM) ## install or upgrade the datastores and the platform in the cluster
+kind-install: kind-up build images $(HELM) ## Cluster: install or upgrade the datastores and the platform in the cluster
 	@options=$$(.ci/kind images) && bin/local kind install $$options $(if $(VALUES),--values $(VALUES))
 
-kind-test: build images bin/oauth-app $(KIND) $(HELM) $(PROMTOOL) $(CHROMIUM) ## test the platform in the cluster: upgrades, killed pods, drained nodes, network policies
+kind-test: build images bin/oauth-app $(KIND) $(HELM) $(PROMTOOL) $(CHROMIUM) ## Cluster: test the platform in the cluster: upgrades, killed pods, drained nodes, network policies
 	@.ci/kind-test "$(TEST)"
 
-kind-drill: build images $(KIND) $(HELM) ## run the recovery drill of docs/operations/back-up.md in the cluster: lose all data, restore, repair, and check
+kind-drill: build images $(KIND) $(HELM) # run the recovery drill of docs/operations/back-up.md in the cluster: lose all data, restore, repair, and check
 	@DRILL=$${DRILL:-full} .ci/kind-test
 
-kind-release-test: kind-up $(HELM) ## release PREVIOUS (the last tag) and HEAD, and upgrade and roll back under load in an empty cluster
+kind-release-test: kind-up $(HELM) # release PREVIOUS (the last tag) and HEAD, and upgrade and roll back under load in an empty cluster
 	@.ci/kind-release-test "$(PREVIOUS)"
 
-kind-load: $(KIND) $(K6) ## run a k6 load test as a Job in the cluster, such as make kind-load SCENARIO=steady
+kind-load: $(KIND) $(K6) # run a k6 load test as a Job in the cluster, such as make kind-load SCENARIO=steady
 	@.ci/kind-load "$(SCENARIO)"
 
-kind-uninstall: build $(HELM) ## uninstall the platform from the cluster, except volumes and keys
+kind-uninstall: build $(HELM) # uninstall the platform from the cluster, except volumes and keys
 	@bin/local kind uninstall
 
-kind-down: $(KIND) ## delete the cluster, or the namespace if the cluster existed before
+kind-down: $(KIND) ## Cluster: delete the cluster, or the namespace if the cluster existed before
 	@.ci/kind down
 
-chart-audit: $(HELM) $(KUBE_SCORE) ## audit what the chart renders with kube-score and checkov
+chart-audit: $(HELM) $(KUBE_SCORE) # audit what the chart renders with kube-score and checkov
 	@.ci/chart-audit
 
-gen: ## generate code and docs from the contract, the event definitions, the list of services, the pages, the guides, and the settings
+gen: ## Develop: generate code and docs from the contract, the event definitions, the list of services, the pages, the guides, and the settings
 	@cd proto && $(GO) run ./generate
 	@cd proto && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml ordered/openapi.yaml
 	@cd proto && for n in $(basename $(notdir $(wildcard proto/internal/*.yaml))); do $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen-internal.yaml -o internalapi/$$n.gen.go ordered/$$n.yaml || exit 1; done
@@ -224,31 +225,31 @@ gen: ## generate code and docs from the contract, the event definitions, the lis
 	@.ci/sdk-python gen
 	@.ci/sdk-typescript gen
 
-contract-matrix: ## run generators of other projects on the served contract (proto/matrix/README.md)
+contract-matrix: # run generators of other projects on the served contract (proto/matrix/README.md)
 	@cd proto && BASE_URL=$(BASE_URL) API_KEY=$(API_KEY) $(GO) run ./matrix $(MATRIX)
 
-verify: gen ## fail if generated files or module files are out of date
+verify: gen ## Test: fail if generated files or module files are out of date
 	@for m in . sdks/go; do $(GO) mod tidy -C $$m -diff || { echo "run: make tidy"; exit 1; }; done
 	@git diff --exit-code --stat -- $(GENERATED) || { echo "generated files are stale: run make gen and commit"; exit 1; }
 
-tidy: ## tidy go.mod and go.sum
+tidy: ## Develop: tidy go.mod and go.sum
 	@for m in . sdks/go; do $(GO) mod tidy -C $$m || exit 1; done
 
-bench: build bin/loadtest ## run benchmarks against nginx and pgbench on a temporary platform (loadtest/README.md)
+bench: build bin/loadtest ## Test: run benchmarks against nginx and pgbench on a temporary platform (loadtest/README.md)
 	@.ci/nginx || true
 	@[ -e $(PGBOUNCER) ] || .ci/pgbouncer $(PGBOUNCER) || true
 	@bin/loadtest bench
 
-load: $(K6) ## run a k6 load test, such as make load SCENARIO=steady (loadtest/k6/README.md)
+load: $(K6) ## Test: run a k6 load test, such as make load SCENARIO=steady (loadtest/k6/README.md)
 	@.ci/load "$(SCENARIO)"
 
-fuzz: build ## run each fuzz target for FUZZTIME (30s)
+fuzz: build ## Test: run each fuzz target for FUZZTIME (30s)
 	@bin/local with --kafka none -- .ci/fuzz $(FUZZTIME)
 
-hooks: ## check each commit of this checkout before git creates it; undo with git config --unset core.hooksPath
+hooks: ## Develop: check each commit of this checkout before git creates it; undo with git config --unset core.hooksPath
 	@git config core.hooksPath .ci/hooks
 
-clean: ## stop the platform, and delete its data and the build output
+clean: ## Develop: stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(SCALAR) $(SEARCH)
 

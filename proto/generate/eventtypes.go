@@ -80,7 +80,7 @@ func eventTypes(source []byte) ([]byte, error) {
 }
 
 // eventPage is the page of the documentation that lists the event types.
-const eventPage = "../docs/webhooks.md"
+const eventPage = "../docs/guides/webhooks.md"
 
 // eventTable is the header of the table of event types on the page.
 const eventTable = "| type | scope to read it | sent when |\n|---|---|---|\n"

@@ -1,5 +1,5 @@
 // Command generate writes what is derived from the public contract: api/openapi.yaml, the whole document that is served
-// and that other tools read, eventtypes.gen.go, fields.gen.go and the event types of docs/webhooks.md. `make gen` runs it in the folder proto.
+// and that other tools read, eventtypes.gen.go, fields.gen.go and the event types of docs/guides/webhooks.md. `make gen` runs it in the folder proto.
 package main
 
 import (

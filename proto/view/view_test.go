@@ -176,7 +176,7 @@ func TestEventsAreTyped(t *testing.T) {
 // TestHeadersOfWebhooks checks that the document has the headers of the delivery in the guide for receivers.
 func TestHeadersOfWebhooks(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/webhooks.md")
+	page, err := os.ReadFile("../../docs/guides/webhooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}

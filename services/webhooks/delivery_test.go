@@ -38,7 +38,7 @@ type arrival struct {
 	body   []byte
 }
 
-// Every function of docs/webhooks.md and Stripe's library accept a real delivery while a secret is being rotated, with both
+// Every function of docs/guides/webhooks.md and Stripe's library accept a real delivery while a secret is being rotated, with both
 // secrets, for 300 seconds, and reject a changed byte.
 func TestReceiversVerifyRealDeliveries(t *testing.T) {
 	t.Parallel()

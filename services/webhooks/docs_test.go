@@ -29,7 +29,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// manual returns the text of docs/webhooks.md. Its path begins with the module's and is not cleaned, because go test would
+// manual returns the text of docs/guides/webhooks.md. Its path begins with the module's and is not cleaned, because go test would
 // otherwise use a cached result after a change of the file.
 func manual(t *testing.T) string {
 	t.Helper()
@@ -37,7 +37,7 @@ func manual(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(dir + "/../../docs/webhooks.md")
+	text, err := os.ReadFile(dir + "/../../docs/guides/webhooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ for line in sys.stdin:
 `
 )
 
-// verifiers returns the functions of docs/webhooks.md by language, and runs each unchanged. It skips a language that is not
+// verifiers returns the functions of docs/guides/webhooks.md by language, and runs each unchanged. It skips a language that is not
 // installed and logs the reason.
 func verifiers(t *testing.T) map[string]func(header string, body []byte, secret string, now int64) bool {
 	t.Helper()

@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 import { test } from "node:test";
 import { SignatureError, webhooks } from "@holdfast/sdk";
 
-// The example of docs/webhooks.md.
+// The example of docs/guides/webhooks.md.
 // cspell:disable-next-line
 const secret = "whsec_iXmNLJ8dqnN2lW/1XFIxh4HDhjVXMYInsesT3lceA20=";
 const body =

@@ -1,4 +1,4 @@
-// Package delivery sends events to a receiver in the form of deliveries, signed like those of the platform (docs/webhooks.md).
+// Package delivery sends events to a receiver in the form of deliveries, signed like those of the platform (docs/guides/webhooks.md).
 package delivery
 
 import (

@@ -16,7 +16,7 @@ import (
 )
 
 // oauthPaths are the pages and endpoints of OAuth, which identity serves, with their methods. They are not in the contract: RFCs
-// and docs/oauth.md specify their requests and responses.
+// and docs/guides/oauth.md specify their requests and responses.
 var oauthPaths = map[string][]string{
 	"/oauth/authorize":       {http.MethodGet, http.MethodPost},
 	"/oauth/token":           {http.MethodPost},

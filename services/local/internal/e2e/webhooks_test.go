@@ -111,7 +111,7 @@ func (r *receiver) record(h http.Header, body []byte) {
 	})
 }
 
-// signed verifies a signature as docs/webhooks.md describes.
+// signed verifies a signature as docs/guides/webhooks.md describes.
 func signed(header string, body []byte, secret string) bool {
 	var t string
 	for part := range strings.SplitSeq(header, ",") {

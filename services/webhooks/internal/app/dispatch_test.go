@@ -86,7 +86,7 @@ func TestSubscriptions(t *testing.T) {
 	}
 }
 
-// Each attempt to an endpoint that always fails is made at the time in docs/webhooks.md. The twentieth attempt is the last one, and
+// Each attempt to an endpoint that always fails is made at the time in docs/guides/webhooks.md. The twentieth attempt is the last one, and
 // the operator is notified twice.
 func TestScheduleOfAttempts(t *testing.T) {
 	t.Parallel()

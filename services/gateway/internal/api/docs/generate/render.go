@@ -36,6 +36,9 @@ const (
 // shown are the languages of blocks whose text is in the guide itself. Programs are included, so that the tests run them.
 var shown = []string{"json", "http", "text"}
 
+// tested are the languages of further blocks, by guide: the tests of services/webhooks run those of its guide.
+var tested = map[string][]string{"webhooks": {"go", "ts", "python", "sql"}}
+
 // Render returns the files of the guides by name. They are in the folders source and snippets of the repository.
 func Render(repository fs.FS) (map[string][]byte, error) {
 	guides, err := fs.Sub(repository, source)
@@ -202,7 +205,7 @@ func (p *page) block(w util.BufWriter, source []byte, n ast.Node, entering bool)
 		}
 		return ast.WalkSkipChildren, p.writeTabs(w, parts)
 	}
-	if !p.outside && !slices.Contains(shown, info) {
+	if !p.outside && !slices.Contains(shown, info) && !slices.Contains(tested[p.Slug], info) {
 		p.problems = append(p.problems, fmt.Errorf("a block in %q: a program must be a snippet; other blocks are one of %v", info, shown))
 		return ast.WalkSkipChildren, nil
 	}
