@@ -222,7 +222,7 @@ func TestBeginsFlowTrip(t *testing.T) {
 	var before sqlbench.Statement
 	for _, sql := range []string{ // one line per round trip
 		"select set_config('app.tenant_id', $1, true)", "select data from operator_sessions where hash = $1",
-		"select set_config('app.tenant_id', $1, true)", "select tenant_id from app_by_id($1)",
+		"select set_config('app.tenant_id', $1, true)", "select tenant_id from app_by_client_id($1)",
 		"begin", "select set_config('app.tenant_id', $1, true)",
 		"select tenant_id from tenants where tenant_id = $1 for no key update",
 		"insert into oauth_grants (tenant_id)",

@@ -488,17 +488,6 @@ create trigger outlives_tenant before delete on usage_days for each row execute 
 
 -- Doors through row-level security, each for one question. They run as the owner, who sees all rows. Those that requests wait for are
 -- plpgsql, which keeps their plans. A function in SQL is planned on each call.
-create function credential_by_hash(wanted bytea)
-returns table (key_id uuid, tenant_id uuid, livemode boolean, name text, scopes text[], version bigint,
-               timezone text, currency text, policy_version bigint, clock timestamptz, revoked boolean)
-language sql stable security definer set search_path = public, pg_temp as $$
-    select k.id, k.tenant_id, k.livemode, k.name, k.scopes, k.version + t.version,
-           t.timezone, t.currency::text, t.version, case when not k.livemode then t.clock end, k.revoked_at is not null
-    from api_keys k join tenants t on t.tenant_id = k.tenant_id
-    where k.hash = wanted
-$$;
-
--- As credential_by_hash, with the end of the key.
 -- +goose StatementBegin
 create function key_by_hash(wanted bytea)
 returns table (key_id uuid, tenant_id uuid, livemode boolean, name text, scopes text[], version bigint,
@@ -724,34 +713,11 @@ end $$;
 
 -- The state of any tenant, for the same look-ups.
 -- +goose StatementBegin
-create function tenant_state(wanted uuid) returns table (status text, reason text)
-language plpgsql stable security definer set search_path = public, pg_temp as $$
-#variable_conflict use_column
-begin
-    return query select t.status, t.status_reason from tenants t where t.tenant_id = wanted;
-end $$;
--- +goose StatementEnd
-
--- Like tenant_state, with the end of a closure.
--- +goose StatementBegin
 create function tenant_status(wanted uuid) returns table (status text, reason text, erase_at timestamptz)
 language plpgsql stable security definer set search_path = public, pg_temp as $$
 #variable_conflict use_column
 begin
     return query select t.status, t.status_reason, t.erase_at from tenants t where t.tenant_id = wanted;
-end $$;
--- +goose StatementEnd
-
--- +goose StatementBegin
-create function app_by_id(wanted uuid)
-returns table (tenant_id uuid, id uuid, name text, redirect_uris text[], scopes text[], published boolean, reuse_leeway_seconds integer,
-               browser_origins text[], version bigint, created_at timestamptz, updated_at timestamptz, deleted_at timestamptz, publisher text)
-language plpgsql stable security definer set search_path = public, pg_temp as $$
-#variable_conflict use_column
-begin
-    return query select a.tenant_id, a.id, a.name, a.redirect_uris, a.scopes, a.published, a.reuse_leeway_seconds, a.browser_origins,
-           a.version, a.created_at, a.updated_at, a.deleted_at, t.name
-    from oauth_apps a join tenants t on t.tenant_id = a.tenant_id where a.id = wanted;
 end $$;
 -- +goose StatementEnd
 
@@ -925,8 +891,8 @@ alter table tenant_erasures drop column closed_by, drop column services, drop co
 revoke insert on tenant_erasures from "${APP_ROLE}";
 revoke insert on inbox, outbox from "${WORKER_ROLE}";
 revoke execute on function oldest_write() from "${WORKER_ROLE}";
-drop function access_token_by_hash, app_by_client_id, app_by_id, app_publisher, audit_is_append_only, begin_memberships, credential_by_hash,
-    delete_registered_app, end_grants, ended_credentials, grant_by_hash, grant_home, grants_of, key_by_hash, key_home, key_replaced,
-    members_of_only, memberships_ever, memberships_of, origin_is_registered, publisher_ended, put_document_app, register_app,
-    release_apps, release_document, search_words, signal_grants, signal_published_apps, signal_tenant_keys, signed_in_by,
-    tenant_limits, tenant_state, tenant_status, usage_outlives_tenant, use_registered_app;
+drop function access_token_by_hash, app_by_client_id, app_publisher, audit_is_append_only, begin_memberships, delete_registered_app, end_grants,
+    ended_credentials, grant_by_hash, grant_home, grants_of, key_by_hash, key_home, key_replaced, members_of_only, memberships_ever,
+    memberships_of, origin_is_registered, publisher_ended, put_document_app, register_app, release_apps, release_document, search_words,
+    signal_grants, signal_published_apps, signal_tenant_keys, signed_in_by, tenant_limits, tenant_status, usage_outlives_tenant,
+    use_registered_app;

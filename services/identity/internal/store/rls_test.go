@@ -292,14 +292,14 @@ func TestFunctionsThatBypassRowLevelSecurity(t *testing.T) {
 	}
 	functions, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if want := []string{
-		"access_token_by_hash", "app_by_client_id", "app_by_id", "app_publisher", "begin_memberships", "credential_by_hash", "delete_registered_app", "end_grants", "ended_credentials", "erase_tenant", "grant_by_hash", "grant_home", "grants_of",
+		"access_token_by_hash", "app_by_client_id", "app_publisher", "begin_memberships", "delete_registered_app", "end_grants", "ended_credentials", "erase_tenant", "grant_by_hash", "grant_home", "grants_of",
 		"key_by_hash", "key_home", "key_replaced", "members_of_only", "memberships_ever", "memberships_of", "oldest_write", "origin_is_registered", "publisher_ended", "put_document_app", "register_app", "release_apps", "release_document", "signal_grants", "signal_published_apps", "signal_tenant_keys", "signed_in_by",
-		"tenant_limits", "tenant_state", "tenant_status", "use_registered_app",
+		"tenant_limits", "tenant_status", "use_registered_app",
 	}; err != nil || !slices.Equal(functions, want) {
 		t.Errorf("security definer functions %v: %v; want %v", functions, err, want)
 	}
 	for _, sql := range []string{
-		`select hash from api_keys`, `select scopes from api_keys`, `update api_keys set revoked_at = null`, `select * from credential_by_hash('\x00')`,
+		`select hash from api_keys`, `select scopes from api_keys`, `update api_keys set revoked_at = null`, `select * from key_by_hash('\x00')`,
 		`select * from access_token_by_hash('\x00')`, `select * from operators`, `update oauth_grants set revoked_at = null`,
 	} {
 		err := db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
@@ -317,7 +317,7 @@ func TestFunctionsThatBypassRowLevelSecurity(t *testing.T) {
 func TestLookupsArePlannedOnce(t *testing.T) {
 	t.Parallel()
 	conn := owner(t, pgtest.New(t, migrations.FS))
-	for _, name := range []string{"key_by_hash", "access_token_by_hash", "grant_by_hash", "app_by_id", "tenant_limits", "tenant_status", "key_replaced"} {
+	for _, name := range []string{"key_by_hash", "access_token_by_hash", "grant_by_hash", "app_by_client_id", "tenant_limits", "tenant_status", "key_replaced"} {
 		var language string
 		err := conn.QueryRow(t.Context(), `select l.lanname from pg_proc p join pg_language l on l.oid = p.prolang where p.proname = $1`, name).Scan(&language)
 		if err != nil || language != "plpgsql" {
