@@ -67,7 +67,6 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	owed := &app.OwedRefunds{Refunds: refunds, Worker: p.Worker, Log: rt.Log}
 	rt.Every("refunds that are owed", workEvery, owed.Run)
 	money := &app.Money{DB: p.DB, Wake: p.Relay.Wake, Now: time.Now}
-	rt.Every("accounts of money without an event", workEvery, (&app.MoneyPublisher{Money: money, Worker: p.Worker, Log: rt.Log}).Run)
 	rt.Every("unfinished payments", countEvery, app.NewUnfinished(p.Worker, time.Now, rt.Metrics).Run)
 	rt.Every("refund completer", workEvery, (&app.RefundCompleter{Refunds: refunds, Worker: p.Worker, Log: rt.Log}).Run)
 	events := &app.Events{Intents: intents, Refunds: refunds, Worker: p.Worker, Reader: stripe, Log: rt.Log, Wake: wake, Woken: woken}

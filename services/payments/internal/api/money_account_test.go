@@ -15,7 +15,6 @@ import (
 	"holdfast.dev/libs/pgtest"
 	"holdfast.dev/proto/internalapi"
 
-	"holdfast.dev/services/payments/internal/app"
 	"holdfast.dev/services/payments/internal/domain"
 	"holdfast.dev/services/payments/internal/store"
 )
@@ -221,7 +220,7 @@ func TestManyEntries(t *testing.T) {
 	if slices.Sort(got); pages != 3 || len(slices.Compact(got)) != 1001 {
 		t.Errorf("%d entries on %d pages", len(got), pages)
 	}
-	w.run((&app.MoneyPublisher{Money: w.money, Worker: w.DB.Worker}).Run)
+	w.receive(ctx, b.ID, ids.New[ids.PaymentPrefix](), 1, domain.AnyVersion).is(200)
 	if events := w.accountEvents(b.ID); len(events) != 1 || len(events[0].Entries) != domain.MaxMoneyEntries || !events[0].More {
 		t.Errorf("%d events", len(events))
 	}

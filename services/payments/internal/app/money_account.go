@@ -2,13 +2,10 @@ package app
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"time"
 
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/failpoint"
-	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
 
@@ -113,33 +110,4 @@ func emitMoney(ctx context.Context, tx pg.Tx, wake func(), key domain.MoneyKey) 
 		return account, err
 	}
 	return account, outbox.Emit(ctx, tx, wake, accountMoved(account, body))
-}
-
-// MoneyPublisher emits the events of accounts that something other than this version of the service has changed: the migration, the
-// version before, or a repair. Any number of processes may run it at the same time.
-type MoneyPublisher struct {
-	Money  *Money
-	Worker *pg.DB // worker role: finds the accounts
-	Log    *slog.Logger
-
-	failing operation.Failing
-}
-
-// Run emits the missing events of all tenants.
-func (a *MoneyPublisher) Run(ctx context.Context) error {
-	due := operation.Workers[store.MoneyDue]{
-		Service: "payments",
-		DB:      a.Worker, Now: a.Money.Now, Find: store.MoneyUnpublished, Owner: func(row store.MoneyDue) operation.Owner { return row.Owner },
-		Do: func(ctx context.Context, row store.MoneyDue) error {
-			return a.Money.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-				_, err := emitMoney(ctx, tx, a.Money.Wake, row.Key())
-				return err
-			})
-		},
-		Report: a.failing.Report(a.Log, "accounts of money whose event cannot be emitted"),
-	}
-	if err := due.Run(ctx); err != nil {
-		return fmt.Errorf("accounts of money without an event: %w", err)
-	}
-	return nil
 }

@@ -19,12 +19,10 @@ import (
 func Repair() repair.Service {
 	return repair.Service{
 		Name: "payments", Copies: store.Copies,
-		Kinds: []repair.Kind{{Prefix: "pi", Own: store.OwnIntents, Publish: publishIntent}, {
-			Prefix: "ma", Own: store.OwnMoney,
-			Publish: func(ctx context.Context, tx pg.Tx, key string, version int64, _ []string) error {
-				return store.RepublishMoney(ctx, tx, key, version)
-			},
-		}},
+		Kinds: []repair.Kind{
+			{Prefix: "pi", Own: store.OwnIntents, Publish: publishIntent},
+			{Prefix: "ma", Own: store.OwnMoney, Publish: publishMoney},
+		},
 		Fixes: []repair.Fix{
 			{What: "accounts to be compared with the payment gateway", SQL: store.CompareAccounts, Open: store.Comparing},
 			{What: "accounts of money that differ from their payments", SQL: store.UnbalancedMoney, Shown: true},
@@ -62,4 +60,13 @@ func publishIntent(ctx context.Context, tx pg.Tx, key string, version int64, eve
 		e = paymentSucceeded(p, body, nil)
 	}
 	return outbox.Emit(ctx, tx, nil, e)
+}
+
+// publishMoney publishes an account of money with all its entries.
+func publishMoney(ctx context.Context, tx pg.Tx, id string, version int64, _ []string) error {
+	key, err := store.RaiseMoneyVersion(ctx, tx, id, version)
+	if err == nil {
+		_, err = emitMoney(ctx, tx, nil, key)
+	}
+	return err
 }

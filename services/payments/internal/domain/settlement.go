@@ -16,7 +16,7 @@ type Settlement struct {
 	Due                *money.Amount // the amount to be refunded by the policy; nil: not specified
 	Code               string        // the booking's currency
 	Ended              AccountPoint  // of the booking's account when the booking was canceled
-	EndedAt            *time.Time    // when the hold expired; of a booking with an unknown point, when it was canceled; nil: Ended determines what is late
+	EndedAt            *time.Time    // when the hold expired; nil: Ended determines what is late
 }
 
 // AccountPoint is a point in the history of an account. Payments received after it are late, and returns after it count toward what a
@@ -26,7 +26,7 @@ type AccountPoint struct {
 	AccountReturned int64 // what had been returned, including refunds that had begun
 }
 
-// Unknown is the point of a booking that expired, or was canceled before bookings stored it: all returns count.
+// Unknown is the point of a booking that expired: all returns count.
 var Unknown = AccountPoint{AccountVersion: math.MaxInt64}
 
 // Cause is the reason for a refund that nobody requested.

@@ -1,7 +1,6 @@
 package peers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +27,7 @@ func (p *Bookings) Booking(ctx context.Context, id domain.BookingID) (domain.Boo
 	if err := p.Client.Do(ctx, http.MethodGet, "/internal/v1/bookings/"+id.String(), nil, &got); err != nil {
 		return domain.Booking{}, notFound(err, domain.ErrBookingNotFound)
 	}
-	total := cmp.Or(got.GrossAmount, got.TotalAmount) // the previous version of bookings has no gross amount
+	total := got.GrossAmount
 	out := domain.Booking{
 		ID: id, Status: string(got.Status), Version: got.Version, Total: money.Amount{Minor: total.Amount, Currency: total.Currency},
 	}

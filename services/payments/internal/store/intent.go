@@ -18,7 +18,7 @@ import (
 const intentColumns = `p.id, coalesce(p.gateway_id, ''), p.account_id, p.status, p.amount, p.currency, p.received, p.capturable, p.refunded, p.refund_reserved, p.refunded_elsewhere, p.lost,
 	p.booking_id, p.invoice_id, p.customer_id, p.capture_method, p.description, p.receipt_email, p.metadata, p.failure, coalesce(p.failed_charge, ''), p.disputed, p.ever_disputed, coalesce(p.charge, ''), coalesce(p.charge_back, ''),
 	coalesce(p.refund, ''), coalesce(p.refund_back, ''),
-	p.version, p.created_at, p.updated_at, p.succeeded_at, p.canceled_at, p.attempt, p.attempted_at, coalesce(p.begun_at, p.attempted_at), p.leased_until,
+	p.version, p.created_at, p.updated_at, p.succeeded_at, p.canceled_at, p.attempt, p.attempted_at, p.begun_at, p.leased_until,
 	p.reads, p.applied,
 	coalesce((select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = p.booking_id), '')`
 

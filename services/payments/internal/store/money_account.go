@@ -9,8 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast.dev/libs/ids"
-	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -244,30 +242,4 @@ func UnpublishedMoney(ctx context.Context, tx pg.Tx, k domain.MoneyKey) (a domai
 		return domain.MoneyAccount{}, false, err
 	}
 	return found[0], true, nil
-}
-
-// MoneyDue is an account whose event is missing.
-type MoneyDue struct {
-	operation.Owner
-
-	ID       [16]byte
-	Kind     string
-	Currency string
-}
-
-// Key returns the key of the account.
-func (d MoneyDue) Key() domain.MoneyKey {
-	if d.Kind == domain.InvoiceAccount {
-		return domain.MoneyKey{Invoice: ids.FromUUID[ids.InvoicePrefix](d.ID), Currency: d.Currency}
-	}
-	return domain.BookingMoney(ids.FromUUID[ids.BookingPrefix](d.ID), d.Currency)
-}
-
-// MoneyUnpublished returns up to limit accounts of all tenants and modes whose event is missing. It skips the owners in except. tx has
-// the worker role.
-func MoneyUnpublished(ctx context.Context, tx pg.Tx, _ time.Time, except []operation.Owner, limit int) ([]MoneyDue, error) {
-	tenants, modes := operation.Owners(except)
-	return pg.Many(ctx, tx, pgx.RowToStructByName[MoneyDue], `
-		select a.tenant_id, a.livemode, a.id, a.kind, a.currency from money_accounts a
-		where a.emitted < a.version`+operation.Outside("a")+` order by a.tenant_id, a.livemode, a.id limit $3`, tenants, modes, limit)
 }

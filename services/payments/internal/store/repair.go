@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -77,16 +79,19 @@ func RaiseIntentVersion(ctx context.Context, tx pg.Tx, id domain.GatewayID, vers
 	return nil
 }
 
-// RepublishMoney makes the event of an account of money with all its entries due, and raises its version. key is that of OwnMoney.
-func RepublishMoney(ctx context.Context, tx pg.Tx, key string, version int64) error {
-	id, currency, _ := strings.Cut(strings.TrimPrefix(key, "ma_"), ":")
-	_, err := tx.Exec(ctx, `update money_accounts a set version = greatest(a.version, @version), emitted = 0
-		where a.tenant_id = @tenant and a.livemode = @live and a.id = @id::text::uuid and a.currency = @code`,
-		pg.Args{"id": id, "code": currency, "version": version})
-	if err != nil {
-		return fmt.Errorf("publish account again: %w", err)
+// RaiseMoneyVersion sets the version of an account of money, unless it has that version already, and marks all its entries as unpublished.
+// id is the key of OwnMoney. It returns the key of the account, or the zero value if there is none.
+func RaiseMoneyVersion(ctx context.Context, tx pg.Tx, id string, version int64) (domain.MoneyKey, error) {
+	account, currency, _ := strings.Cut(strings.TrimPrefix(id, "ma_"), ":")
+	found, err := pg.Many(ctx, tx, pgx.RowToStructByPos[domain.MoneyKey], `
+		update money_accounts a set version = greatest(a.version, @version), emitted = 0
+		where a.tenant_id = @tenant and a.livemode = @live and a.id = @id::text::uuid and a.currency = @code
+		returning case when a.kind = 'booking' then a.id end, case when a.kind = 'invoice' then a.id end, a.currency`,
+		pg.Args{"id": account, "code": currency, "version": version})
+	if err != nil || len(found) == 0 {
+		return domain.MoneyKey{}, err
 	}
-	return nil
+	return found[0], nil
 }
 
 // ForgetBooking deletes the copy of a booking that the bookings service has lost. Its open intents become due to be canceled.

@@ -99,7 +99,7 @@ func LatePayments(ctx context.Context, q pg.Q, k domain.MoneyKey, s domain.Settl
 	})
 }
 
-const owedColumns = `o.id, o.cause, o.subject, o.booking_id as booking, o.wanted, coalesce(o.currency, '') as code, o.account_version, o.account_returned, o.state,
+const owedColumns = `o.id, o.cause, o.subject, o.booking_id as booking, o.wanted, o.currency as code, o.account_version, o.account_returned, o.state,
 	coalesce(o.remaining, o.wanted) as remaining, o.tries, o.refund_id, o.due_at, o.retry_at, o.failed_at, o.failure, o.closed_at,
 	coalesce(o.closed_by, '') as closed_by, coalesce(o.closed_note, '') as note, o.version, o.created_at`
 

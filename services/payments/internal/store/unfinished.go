@@ -19,7 +19,7 @@ const unfinished = `select count(*)::int as count, greatest(extract(epoch from $
 // not change it. tx has the worker role.
 func UnfinishedIntents(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
-		select coalesce(p.begun_at, p.attempted_at) as since from payment_intents p where p.leased_until is not null and p.status = 'creating') waiting`, real)
+		select p.begun_at as since from payment_intents p where p.leased_until is not null and p.status = 'creating') waiting`, real)
 }
 
 // UnfinishedEvents counts the unprocessed events of the gateway about known intents, of all tenants and modes. tx has the worker

@@ -28,7 +28,7 @@ func Volumes(ctx context.Context, q pg.Q, from, to time.Time) ([]domain.Volume, 
 // Waiting are the kinds of background work of this service.
 var Waiting = []usage.Waiting{
 	{Kind: "gateway_event", SQL: `select received_at as at from gateway_events where tenant_id = @tenant and livemode = @live and due_at is not null`},
-	{Kind: "payment", SQL: `select coalesce(begun_at, attempted_at) as at from payment_intents where tenant_id = @tenant and livemode = @live and leased_until is not null`},
+	{Kind: "payment", SQL: `select begun_at as at from payment_intents where tenant_id = @tenant and livemode = @live and leased_until is not null`},
 	{Kind: "refund", SQL: `select created_at as at from refunds where tenant_id = @tenant and livemode = @live and leased_until is not null`},
 	{Kind: "owed_refund", SQL: `select created_at as at from automatic_refunds where tenant_id = @tenant and livemode = @live and state = 'open' order by created_at`},
 	{Kind: "reconciliation", SQL: `select started_at as at from gateway_reconciliations where tenant_id = @tenant and livemode = @live and started_at is not null`},
