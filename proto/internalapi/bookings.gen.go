@@ -21,7 +21,7 @@ type BookingCalendar struct {
 	// Truncated Whether there are more bookings than fit into a response.
 	Truncated bool `json:"truncated"`
 
-	// Closures The closures of any unit that overlap the days, by start. Earlier versions of the service leave it out.
+	// Closures The closures of any unit that overlap the days, by start.
 	Closures []CalendarClosure `json:"closures,omitempty"`
 }
 
@@ -69,7 +69,7 @@ type BookingSettlement struct {
 	// AccountReturned What that version of the account had returned, including refunds that had begun. Later returns count toward refund_due.
 	AccountReturned *int64 `json:"account_returned,omitempty"`
 
-	// EndedAt When the hold expired or, if bookings did not store the version yet, when the booking was cancelled. Card payments captured after it are late. Null if account_version decides.
+	// EndedAt When the hold expired. Card payments captured after it are late. Null if account_version decides.
 	EndedAt *time.Time `json:"ended_at,omitempty"`
 }
 
@@ -132,7 +132,7 @@ type CalendarClosure struct {
 	EndsAt   time.Time `json:"ends_at"`
 }
 
-// CatalogueDetails The details of an item. The previous version sends none.
+// CatalogueDetails The details of an item.
 type CatalogueDetails struct {
 	// ServiceID Service of a package, or null.
 	ServiceID *string `json:"service_id"`
@@ -146,8 +146,8 @@ type CatalogueItem struct {
 	ID      string `json:"id"`
 	Version int64  `json:"version"`
 
-	// Details The details of an item. The previous version sends none.
-	Details *CatalogueDetails `json:"details,omitempty"`
+	// Details The details of an item.
+	Details CatalogueDetails `json:"details"`
 }
 
 // DayHoliday The holiday rule that determines a price.
@@ -218,13 +218,13 @@ type LinkedBooking struct {
 	// TotalAmount Total of the quote in the smallest unit of its currency. Only with quote_id.
 	TotalAmount *int64 `json:"total_amount,omitempty"`
 
-	// Currency ISO 4217 code of the quote's amounts. Only with quote_id. Earlier versions of customers leave it out; it is then the tenant's currency.
+	// Currency ISO 4217 code of the quote's amounts. Only with quote_id.
 	Currency string `json:"currency,omitempty"`
 
 	// DepositAmount Deposit of the quote. Only with quote_id.
 	DepositAmount *int64 `json:"deposit_amount,omitempty"`
 
-	// TaxBreakdown Taxes in the total of the quote. Only with quote_id. Earlier versions of customers leave it out.
+	// TaxBreakdown Taxes in the total of the quote. Only with quote_id.
 	TaxBreakdown []TaxRow `json:"tax_breakdown,omitempty"`
 
 	// ValidUntil Real time after which the request is refused with 503 unavailable. A delayed request then has no effect after its sender has given up.
@@ -243,11 +243,11 @@ type PackagePrice struct {
 	// GuestCount Number of guests that the price is for. Not present: the price is per booking.
 	GuestCount *int `json:"guest_count,omitempty"`
 
-	// TaxBehavior exclusive or inclusive: whether the price includes the taxes. Earlier versions of the service leave it out.
-	TaxBehavior *string `json:"tax_behavior,omitempty"`
+	// TaxBehavior exclusive or inclusive: whether the price includes the taxes.
+	TaxBehavior string `json:"tax_behavior"`
 
-	// Taxes Default taxes of the service, or else of the operator. Earlier versions of the service leave it out.
-	Taxes *[]externalRef0.Tax `json:"taxes,omitempty"`
+	// Taxes Default taxes of the service, or else of the operator.
+	Taxes []externalRef0.Tax `json:"taxes"`
 }
 
 // PackagePrices The prices of a package by day.

@@ -1,4 +1,4 @@
-// Command customers serves the customers of all tenants migrates its database, and repairs it after a restore.
+// Command customers serves the customers of all tenants, migrates its database, and repairs it after a restore.
 package main
 
 import (
@@ -18,6 +18,6 @@ func main() {
 		Config: &cfg,
 		Serve:  func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
 		Commands: append(platform.Commands("customers", platform.Migrate(migrations.FS)), platform.RepairCommand(app.Repair()),
-			service.Command("ledger", "Record payments and manual refunds of earlier versions in the ledger of payments, and list what differs; safe to repeat.", recordLedger)),
+			service.Command("ledger", "Record payments and manual refunds that the ledger of payments has lost, and list what differs; safe to repeat.", recordLedger)),
 	})
 }

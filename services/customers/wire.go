@@ -14,7 +14,6 @@ import (
 	"holdfast.dev/services/customers/internal/app"
 	"holdfast.dev/services/customers/internal/consume"
 	"holdfast.dev/services/customers/internal/peers"
-	"holdfast.dev/services/customers/internal/store"
 )
 
 const (
@@ -58,12 +57,6 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Every("lead completer", workEvery, completers.Leads(leads))
 	rt.Every("quote expiry", workEvery, (&app.QuoteExpiry{Quotes: quotes, Worker: p.Worker, Log: rt.Log}).Run)
 	rt.Every("payment completer", workEvery, completers.Receipts(accounts))
-	for name, r := range map[string]*app.Reindexer{
-		"search index of customers": {DB: p.DB, Worker: p.Worker, List: store.UnsearchedCustomers, Write: store.ReindexCustomers},
-		"search index of leads":     {DB: p.DB, Worker: p.Worker, List: store.UnsearchedLeads, Write: store.ReindexLeads},
-	} {
-		rt.Every(name, workEvery, r.Run)
-	}
 	rt.Every("quote completer", workEvery, completers.Quotes(quotes))
 	rt.Every("credit note completer", workEvery, completers.CreditNotes(notes))
 

@@ -178,7 +178,7 @@ func (a *API) listUnitNames(c *gin.Context) error {
 // lookupCatalogue determines the kind by the prefix of the id. An id with an unknown prefix counts as an unknown service.
 func (a *API) lookupCatalogue(c *gin.Context) error {
 	ctx, text := c.Request.Context(), c.Param("id")
-	out := internalapi.CatalogueItem{ID: text, Details: &internalapi.CatalogueDetails{}}
+	out := internalapi.CatalogueItem{ID: text}
 	var err error
 	switch kind, _, _ := strings.Cut(text, "_"); kind {
 	case domain.UnitPrefix{}.Prefix():
@@ -227,6 +227,6 @@ func (a *API) priceBooking(c *gin.Context) error {
 	return rest.Object(c, internalapi.PackagePrice{
 		Name: b.Snapshot.Name, ServiceID: b.ServiceID.String(), Currency: b.Total.Currency,
 		TotalAmount: b.Total.Minor, DepositAmount: b.Deposit.Minor, GuestCount: b.Snapshot.Guests,
-		TaxBehavior: new(string(b.Taxes.Behavior)), Taxes: view.Taxes(&taxes),
+		TaxBehavior: string(b.Taxes.Behavior), Taxes: *view.Taxes(&taxes),
 	})
 }

@@ -38,7 +38,7 @@ type Booking struct {
 	HoldExpiresAt *time.Time
 	CancelReason  *string
 	RefundDue     *int64          // by the policy, set on cancellation; nil: not specified
-	Ended         *AccountState   // of its account when it was canceled; nil: it was not, or before accounts were stored
+	Ended         *AccountState   // of its account when it was canceled; nil: it was not
 	Policy        *Policy         // the operator's when the booking was created; nil: created before policies were stored
 	InvoiceIDs    []string        // of its invoices, oldest first, at most 100; stored separately, so that they do not change the version
 	Metadata      json.RawMessage // as sent; nil: empty
@@ -302,11 +302,11 @@ func (b Booking) At(now time.Time) Booking {
 	return b
 }
 
-// EndedAt returns when the booking was canceled or its hold expired, or nil if it was neither.
+// EndedAt returns when the hold of the booking expired, or nil if it did not.
 func (b Booking) EndedAt() *time.Time {
 	switch {
 	case b.Status != Expired:
-		return b.CancelledAt
+		return nil
 	case b.ExpiredAt != nil:
 		return b.ExpiredAt
 	default:

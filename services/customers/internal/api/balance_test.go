@@ -159,7 +159,7 @@ func TestOnePackageCostsTheSame(t *testing.T) {
 	const taxed = "[Sales tax 8.875: 399 on 4500]"
 	pkg := w.bookings.AddPackage(domain.PackagePrice{
 		Name: "Tour", Service: ids.New[ids.ServicePrefix](), Total: usdOf(4500), Deposit: usdOf(2450),
-		Defaults: &domain.TaxDefaults{Behavior: domain.TaxExclusive, Taxes: sales},
+		Defaults: domain.TaxDefaults{Behavior: domain.TaxExclusive, Taxes: sales},
 	})
 	q := w.do(ctx, "POST", "/quotes", fmt.Sprintf(`{"customer_id":%q,"event_date":"2031-05-01","package_id":%q}`, customer.ID, pkg)).is(201).quote()
 	quote := w.taxes(ctx, "/quotes/"+q.ID)

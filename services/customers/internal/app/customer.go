@@ -4,9 +4,7 @@ package app
 
 import (
 	"context"
-	"fmt"
 
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/outbox"
@@ -133,68 +131,4 @@ func (a *Customers) emitErased(ctx context.Context, tx pg.Tx, current, erased do
 		return err
 	}
 	return outbox.Emit(ctx, tx, a.Wake, customerUpdated(erased, body, previous))
-}
-
-// The limits of one run of a Reindexer. After an update, the service rewrites the search terms of millions of rows while it serves
-// requests.
-const (
-	reindexBatch   = 100 // rows per transaction
-	reindexBatches = 10  // transactions per run
-)
-
-// Reindexer writes the search terms of rows that the previous version of the service wrote, so that searches find them. The rows
-// themselves show what is left to do, so a run that ends early loses nothing. Any number of processes may run it at the same time.
-type Reindexer struct {
-	DB     *pg.DB
-	Worker *pg.DB // worker role: finds the rows
-	List   func(ctx context.Context, tx pg.Tx, after [16]byte, limit int) ([]store.Unsearched, error)
-	Write  func(ctx context.Context, tx pg.Tx, rows [][16]byte) error
-
-	after [16]byte // the last row that the previous run found
-}
-
-// Run writes the search terms of the next rows.
-func (a *Reindexer) Run(ctx context.Context) error {
-	for range reindexBatches {
-		var found []store.Unsearched
-		err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-			found, err = a.List(ctx, tx, a.after, reindexBatch)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("rows to reindex: %w", err)
-		}
-		if len(found) == 0 {
-			a.after = [16]byte{} // rows before it may have been written in the meantime
-			return nil
-		}
-		a.after = found[len(found)-1].ID // a row that fails is retried after the others
-		if err := a.write(ctx, found); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// write writes the search terms of rows, in one transaction per tenant and mode.
-func (a *Reindexer) write(ctx context.Context, found []store.Unsearched) error {
-	type owner struct {
-		tenant   ids.Tenant
-		livemode bool
-	}
-	rows := map[owner][][16]byte{}
-	for _, f := range found {
-		o := owner{f.TenantID, f.Livemode}
-		rows[o] = append(rows[o], f.ID)
-	}
-	for o, list := range rows {
-		mode := caller.ModeOf(o.livemode)
-		err := a.DB.Tx(caller.With(ctx, caller.Service("customers", o.tenant, mode)), func(ctx context.Context, tx pg.Tx) error {
-			return a.Write(ctx, tx, list)
-		})
-		if err != nil {
-			return fmt.Errorf("reindex: %w", err)
-		}
-	}
-	return nil
 }

@@ -173,14 +173,10 @@ func (a *Invoices) Update(ctx context.Context, tx pg.Tx, id domain.InvoiceID, w 
 	}, store.UpdateInvoice)
 }
 
-// defaults returns what applies to an invoice of a booking that specifies no taxes. b is nil if there is no booking. It requests a
-// booking whose service the projection lacks from bookings.
+// defaults returns what applies to an invoice of a booking that specifies no taxes. b is nil if there is no booking.
 func (w *InvoiceWrite) defaults(ctx context.Context, tx pg.Tx, b *domain.Booking) (domain.TaxDefaults, error) {
 	var service domain.ServiceID
 	if b != nil && (w.Untaxed() || w.MakesBalance()) {
-		if !b.Described && !w.found.done {
-			return domain.TaxDefaults{}, w.again(b.ID)
-		}
 		service = b.ServiceID
 	}
 	return w.taxes.of(ctx, tx, service, domain.PackageID{})
@@ -224,8 +220,8 @@ func (o *Opening) booking(ctx context.Context, tx pg.Tx, id domain.BookingID) (*
 	return o.found.booking, err
 }
 
-// Served returns the days of the service that an invoice charges: those of its booking when it was opened or, if it is a draft or was
-// opened by an earlier version, those of its booking now. It returns nil if they are not known.
+// Served returns the days of the service that an invoice charges: those of its booking when it was opened or, if it is a draft, those of
+// its booking now. It returns nil if they are not known.
 func (a *Invoices) Served(ctx context.Context, v domain.Invoice) (*domain.Days, error) {
 	if v.Served != nil || v.BookingID.IsZero() {
 		return v.Served, nil

@@ -20,7 +20,7 @@ const anyAccountVersion = -1
 // ErrLedgerDiffers reports that the ledger of payments and this service have different amounts.
 var ErrLedgerDiffers = errors.New("the ledger of payments differs from the payments of invoices")
 
-// LedgerSync records in the ledger of payments what a version without the ledger has stored: payments that clients recorded, and manual
+// LedgerSync records in the ledger of payments what a restore of its database has lost: payments that clients recorded, and manual
 // refunds of credit notes. It is safe to repeat.
 type LedgerSync struct {
 	Accounts *Accounts

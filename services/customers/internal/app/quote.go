@@ -122,13 +122,10 @@ func (a *Quotes) Create(ctx context.Context, tx pg.Tx, w QuoteWrite) (domain.Quo
 	}
 	switch {
 	case !w.NeedsDefaults() || refs.Catalogue != nil:
-	case w.price != nil && w.price.Defaults != nil:
-		refs.Defaults = *w.price.Defaults
+	case w.price != nil:
+		refs.Defaults = w.price.Defaults
 	default:
 		service, pkg := blank.Sold(w.QuoteInput)
-		if service.IsZero() && w.price != nil {
-			service = w.price.Service
-		}
 		if refs.Defaults, err = w.taxes.of(ctx, tx, service, pkg); err != nil {
 			return domain.Quote{}, err
 		}

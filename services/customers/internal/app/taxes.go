@@ -54,10 +54,10 @@ func (d taxDefaults) of(ctx context.Context, tx pg.Tx, service domain.ServiceID,
 func (d taxDefaults) details(ctx context.Context, tx pg.Tx, id string) (domain.CatalogueDetails, error) {
 	item, err := store.CatalogueItem(ctx, tx, id)
 	switch {
-	case err != nil && !errors.Is(err, domain.ErrNotInCatalogue):
+	case err == nil:
+		return item.Details, nil
+	case !errors.Is(err, domain.ErrNotInCatalogue):
 		return domain.CatalogueDetails{}, err
-	case err == nil && item.Details != nil:
-		return *item.Details, nil
 	case d.requested[id]:
 		return domain.CatalogueDetails{}, nil
 	}

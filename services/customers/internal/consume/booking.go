@@ -1,7 +1,6 @@
 package consume
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -30,17 +29,16 @@ func booking(e *eventsv1.Event) (domain.Booking, error) {
 		Number     string            `json:"number"`
 		CustomerID domain.CustomerID `json:"customer_id"` // null: none
 		ServiceID  domain.ServiceID  `json:"service_id"`  // null: none
-		Total      amount            `json:"total_amount"`
-		Gross      amount            `json:"gross_amount"` // not in events of the previous version
+		Gross      amount            `json:"gross_amount"`
 	}
 	if err := json.Unmarshal(e.GetObject(), &body); err != nil {
 		return domain.Booking{}, kafkax.Poison(fmt.Errorf("booking body: %w", err))
 	}
-	if body.Status == "" || body.Total.Currency == "" {
+	if body.Status == "" || body.Gross.Currency == "" {
 		return domain.Booking{}, kafkax.Poison(fmt.Errorf("booking body of %s has no status or no total", id))
 	}
 	return domain.Booking{
-		ID: id, Number: body.Number, CustomerID: body.CustomerID, ServiceID: body.ServiceID, Described: true, Status: body.Status, Version: e.GetResourceVersion(),
-		Total: money.Amount(cmp.Or(body.Gross, body.Total)),
+		ID: id, Number: body.Number, CustomerID: body.CustomerID, ServiceID: body.ServiceID, Status: body.Status, Version: e.GetResourceVersion(),
+		Total: money.Amount(body.Gross),
 	}, nil
 }

@@ -56,11 +56,11 @@ func TestBookingProjection(t *testing.T) {
 		}
 	}
 	body := func(status, customer string, total int64) string {
-		return fmt.Sprintf(`{"status":%q,"customer_id":%s,"service_id":%q,"total_amount":{"amount":%d,"currency":"USD"},"number":"B-1"}`, status, customer, service, total)
+		return fmt.Sprintf(`{"status":%q,"customer_id":%s,"service_id":%q,"gross_amount":{"amount":%d,"currency":"USD"},"number":"B-1"}`, status, customer, service, total)
 	}
 	expect := func(want domain.Booking) {
 		t.Helper()
-		want.ID, want.ServiceID, want.Described = id, service, true
+		want.ID, want.ServiceID = id, service
 		if got, err := store.Booking(ctx, db.App.Read(ctx), id); err != nil || got != want {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
@@ -110,7 +110,7 @@ func TestBatchOfBookings(t *testing.T) {
 	id := ids.New[ids.BookingPrefix]()
 	event := func(ctx context.Context, version int64, status string) kafkax.Message {
 		return bookingMessage(t, caller.FromContext(ctx), "booking.updated", id, version,
-			fmt.Sprintf(`{"status":%q,"customer_id":null,"total_amount":{"amount":%d,"currency":"USD"}}`, status, version))
+			fmt.Sprintf(`{"status":%q,"customer_id":null,"gross_amount":{"amount":%d,"currency":"USD"}}`, status, version))
 	}
 	batch := []kafkax.Message{
 		event(ctx, 2, "confirmed"), event(live, 4, "completed"), event(other, 3, "cancelled"), event(ctx, 2, "confirmed"), event(ctx, 1, "pending"),
@@ -160,7 +160,7 @@ func TestParallelBatches(t *testing.T) {
 	for i := range list {
 		list[i] = ids.New[ids.BookingPrefix]()
 		for v := range versions {
-			all = append(all, bookingMessage(t, c, "booking.updated", list[i], int64(v+1), `{"status":"pending","total_amount":{"amount":1,"currency":"USD"}}`))
+			all = append(all, bookingMessage(t, c, "booking.updated", list[i], int64(v+1), `{"status":"pending","gross_amount":{"amount":1,"currency":"USD"}}`))
 		}
 	}
 	var group sync.WaitGroup

@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/money"
 	eventsv1 "holdfast.dev/proto/events/v1"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -26,24 +27,14 @@ func (h *Bookings) catalogue(ctx context.Context, id ids.Event, e *eventsv1.Even
 	return h.Catalogue.ApplyEvent(ctx, id, item)
 }
 
-// details reads the details from an event, whose object is the GET body. They are nil if the previous version wrote the event about a
-// service.
-func details(e *eventsv1.Event) (*domain.CatalogueDetails, error) {
+// details reads the details from an event, whose object is the GET body.
+func details(e *eventsv1.Event) (domain.CatalogueDetails, error) {
 	var body struct {
 		ServiceID domain.ServiceID `json:"service_id"`
-		Taxes     json.RawMessage  `json:"default_taxes"`
+		Taxes     *[]money.Tax     `json:"default_taxes"` // only of a service
 	}
-	if err := json.Unmarshal(e.GetObject(), &body); err != nil {
-		return nil, err
-	}
-	out := &domain.CatalogueDetails{Service: body.ServiceID}
-	if e.GetType() != "service.updated" {
-		return out, nil
-	}
-	if len(body.Taxes) == 0 {
-		return nil, nil
-	}
-	return out, json.Unmarshal(body.Taxes, &out.Taxes)
+	err := json.Unmarshal(e.GetObject(), &body)
+	return domain.CatalogueDetails{Service: body.ServiceID, Taxes: body.Taxes}, err
 }
 
 // inCatalogue reports whether s has the form of an id of a service, a unit or a package.

@@ -2,7 +2,6 @@ package domain
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"holdfast.dev/libs/apperr"
@@ -61,8 +60,8 @@ func (b Balance) Left(booking Booking) int64 {
 	return left
 }
 
-// sold returns the lines of the quote or, without one, a line of the booking's package with the taxes of the booking. If an earlier
-// version priced the booking, its price includes the default taxes.
+// sold returns the lines of the quote or, without one, a line of the booking's package with the taxes of the booking. If the taxes
+// of the booking are not known, its price includes the default taxes.
 func (b Balance) sold(booking Booking, taxes []money.Tax, wording Wording) ([]Line, Totals, error) {
 	if b.Quote != nil {
 		return slices.Clone(b.Quote.Lines), b.Quote.Totals, nil
@@ -140,8 +139,7 @@ func (v Invoice) deduction(charged Parts, behavior TaxBehavior) Line {
 
 // WrittenBalance reports whether the invoice is a balance whose lines the platform wrote.
 func (v Invoice) WrittenBalance() bool {
-	before := len(v.Lines) == 1 && strings.HasPrefix(v.Lines[0].Description, "Balance of booking ") // by an earlier version
-	return v.Kind == BalanceInvoice && (v.Parts != nil || before)
+	return v.Kind == BalanceInvoice && v.Parts != nil
 }
 
 // Rebalanced returns a balance with the lines that the platform writes now: since it was drafted, other invoices of the booking may have

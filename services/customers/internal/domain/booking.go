@@ -16,11 +16,10 @@ type Booking struct {
 	Package    string     // the name of its package; "" like Number
 	Guests     *int       // that the price of its package is for; nil: per booking, or from the projection
 	CustomerID CustomerID // zero: none
-	ServiceID  ServiceID  // zero: none, or not known yet
-	Described  bool       // whether ServiceID is known: rows of an earlier version do not have it
+	ServiceID  ServiceID  // zero: none
 	Status     string
 	Total      money.Amount  // the gross amount
-	Price      *BookingPrice // nil if an earlier version priced it, or from the projection, which does not store it
+	Price      *BookingPrice // nil if its taxes are not known, or from the projection, which does not store it
 	Days       *Days         // nil from the projection, which does not store them
 	Version    int64
 }
@@ -59,7 +58,7 @@ func Lost(b BookingID, status string) error {
 type CatalogueItem struct {
 	ID      string // srv_…, un_… or pkg_…
 	Version int64
-	Details *CatalogueDetails // nil: not known yet
+	Details CatalogueDetails
 }
 
 // CatalogueDetails are the details of a service or a package. A unit has none.
@@ -86,7 +85,7 @@ type PackagePrice struct {
 	Service        ServiceID
 	Guests         *int // that the total is for; nil: per booking
 	Total, Deposit money.Amount
-	Defaults       *TaxDefaults // of its service; nil: from an earlier version of bookings
+	Defaults       TaxDefaults // of its service
 }
 
 // Invoicing is the operator's data that the tenant's invoices and quotes show.
@@ -130,7 +129,7 @@ type bookingBody struct {
 	UnitID     string `json:"unit_id,omitempty"`
 	PackageID  string `json:"package_id,omitempty"`
 	CustomerID string `json:"customer_id"`
-	Guests     *int   `json:"guest_count,omitempty"`
+	Guests     int    `json:"guest_count"`
 }
 
 // Booking returns the request for the booking of a sent quote. The request has no effect after until.

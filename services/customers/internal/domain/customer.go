@@ -26,7 +26,7 @@ type Customer struct {
 	ID        CustomerID
 	FirstName string
 	LastName  *string
-	Email     string // "": unknown. The previous version reads the column as text that is never null
+	Email     string // "": unknown
 	Phone     *string
 	Company   *string
 	TaxID     *string

@@ -95,7 +95,7 @@ func (ps Parts) Taxes() (list []money.Tax) {
 }
 
 // PartsOf returns the parts of priced lines, which add up to the document. It computes the taxes of the lines again, because a document
-// stores only their sum for each line. In a document that an earlier version priced by line, each tax is the only one of its lines.
+// stores only their sum for each line.
 func PartsOf(lines []Line, t Totals) (Parts, error) {
 	var out Parts
 	taxed, place := make([]money.TaxLine, len(lines)), make([]int, len(lines))
@@ -114,14 +114,10 @@ func PartsOf(lines []Line, t Totals) (Parts, error) {
 		return nil, fmt.Errorf("parts of a document: %w", err)
 	}
 	for r, row := range t.Breakdown {
-		for i, l := range lines {
+		for i := range lines {
 			p := out[place[i]]
-			switch n := slices.Index(p.Taxes, row.Tax); {
-			case n < 0:
-			case slices.Equal(taxes.Rows, t.Breakdown):
+			if n := slices.Index(p.Taxes, row.Tax); n >= 0 {
 				p.Amounts[n] += taxes.Shares[r][i]
-			default:
-				p.Amounts[n] += l.Amounts.Tax
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -138,33 +137,6 @@ func spread(lines []Line, discount money.Amount) error {
 		lines[i].Amounts.Discount += share.Minor
 	}
 	return nil
-}
-
-// PriceByLine returns the lines and the breakdown of a document that an earlier version priced: it rounded the only tax of each line
-// once per line, and its prices did not include taxes.
-func PriceByLine(lines []Line, currency string) ([]Line, []money.TaxRow, error) {
-	lines = slices.Clone(lines)
-	var rows []money.TaxRow
-	for i := range lines {
-		l := &lines[i]
-		bps, _ := l.TaxRateBps()
-		amount, failed := money.Amount{Minor: l.Quantity * l.UnitAmount, Currency: currency}.Rounded()
-		discount, failed2 := amount.MulBps(l.DiscountBps)
-		tax, err := money.Amount{Minor: amount.Minor - discount.Minor, Currency: currency}.MulBps(bps)
-		if err := errors.Join(failed, failed2, err); err != nil {
-			return nil, nil, err
-		}
-		l.Amounts = LineAmounts{Amount: amount.Minor, Discount: discount.Minor, Tax: tax.Minor}
-		for _, tax := range l.Taxes {
-			n := slices.IndexFunc(rows, func(r money.TaxRow) bool { return r.Tax == tax })
-			if n < 0 {
-				n, rows = len(rows), append(rows, money.TaxRow{Tax: tax})
-			}
-			rows[n].Taxable += l.Amounts.Net()
-			rows[n].Amount += l.Amounts.Tax
-		}
-	}
-	return lines, rows, nil
 }
 
 // PriceInput holds the fields of a create or an update that determine the price of a document. An absent field stays unchanged.

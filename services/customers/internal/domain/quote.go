@@ -90,7 +90,7 @@ type Quote struct {
 	ServiceID     ServiceID
 	UnitID        UnitID
 	PackageID     PackageID
-	Guests        *int           // passed to the booking; nil: created by an earlier version, which means 1
+	Guests        int            // passed to the booking
 	Loc           *time.Location // the operator's when the quote was created; all local times of the quote are in it
 	Lines         []Line
 	Deposit       money.Amount
@@ -254,14 +254,6 @@ func (q Quote) Accept(b Booking, now time.Time) (Quote, error) {
 	q.Status, q.AcceptedAt, q.Accepting = next, &now, q.Accepting.End()
 	q.BookingID, q.BookingStatus = b.ID, &b.Status
 	return q, nil
-}
-
-// GuestCount returns the number of guests.
-func (q Quote) GuestCount() int {
-	if q.Guests == nil {
-		return 1
-	}
-	return *q.Guests
 }
 
 // InvoiceSource returns the data of the invoice that accepting the quote opens.

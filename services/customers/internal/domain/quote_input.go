@@ -68,7 +68,7 @@ func NewQuote(in QuoteInput, refs QuoteRefs, blank Quote, now time.Time) (Quote,
 		q.Deposit = money.Amount{Currency: refs.Price.Total.Currency}
 		q.Totals = Sum(nil, NoTerms(q.Deposit.Currency), nil)
 	}
-	q.Status, q.Version, q.Behavior, q.Guests = QuoteDraft, 1, refs.Defaults.Behavior, new(in.GuestCount())
+	q.Status, q.Version, q.Behavior, q.Guests = QuoteDraft, 1, refs.Defaults.Behavior, in.GuestCount()
 	var prices error
 	switch {
 	case in.Lines.Pointer() != nil:
@@ -122,7 +122,7 @@ func (q Quote) apply(in QuoteInput, refs QuoteRefs, now time.Time, prices error)
 	links := q.link(in, refs)
 	when := q.schedule(in)
 	if in.Guests.Given() {
-		q.Guests = new(in.GuestCount())
+		q.Guests = in.GuestCount()
 	}
 	deposit := q.putDeposit(in, prices == nil)
 	expiry := q.expire(in, now)

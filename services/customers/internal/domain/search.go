@@ -168,22 +168,7 @@ func Terms(q string) []Term {
 		}
 		out = append(out, term)
 	}
-	return withOldTerms(q, out)
-}
-
-// withOldTerms extends the terms to search terms that the previous version wrote, whose folding preserved accents, until they are
-// rewritten. It can be deleted in the next release.
-func withOldTerms(q string, terms []Term) []Term {
-	old := strings.Fields(Fold(q))
-	if isASCII(q) || len(old) != len(terms) { // texts that give the same tokens now may have given different ones before
-		return terms
-	}
-	for i, w := range old {
-		if w != terms[i][0].From {
-			terms[i] = append(terms[i], prefixOf(w))
-		}
-	}
-	return terms
+	return out
 }
 
 // longerThanAnyTerm bounds a prefix that has no next text.

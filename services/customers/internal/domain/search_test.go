@@ -194,14 +194,3 @@ func hasTerms(terms []string, q string) bool {
 	}
 	return true
 }
-
-// TestOldTermsAreFound checks that, during an update, a search finds the search terms that the previous version wrote.
-func TestOldTermsAreFound(t *testing.T) {
-	t.Parallel()
-	for q, old := range map[string]string{"Müller": "müller", "ann núñez": "núñez", "O’Brien": "o’brien"} {
-		last := domain.Terms(q)[len(strings.Fields(q))-1]
-		if !inRanges([]string{old}, last) {
-			t.Errorf("%q does not find %q", q, old)
-		}
-	}
-}

@@ -3,7 +3,6 @@
 package peers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,10 +61,6 @@ func (p *Bookings) Catalogue(ctx context.Context, id string) (domain.CatalogueIt
 		return domain.CatalogueItem{}, notFound(err, domain.ErrNotInCatalogue)
 	}
 	item := domain.CatalogueItem{ID: got.ID, Version: got.Version}
-	if got.Details == nil {
-		return item, nil
-	}
-	item.Details = &domain.CatalogueDetails{}
 	var err error
 	if got.Details.ServiceID != nil {
 		if item.Details.Service, err = ids.Parse[ids.ServicePrefix](*got.Details.ServiceID); err != nil {
@@ -130,10 +125,8 @@ func (p *Bookings) Price(ctx context.Context, id domain.PackageID, eventDate str
 		Total:   money.Amount{Minor: got.TotalAmount, Currency: got.Currency},
 		Deposit: money.Amount{Minor: got.DepositAmount, Currency: got.Currency},
 	}
-	if got.TaxBehavior != nil && got.Taxes != nil {
-		out.Defaults = &domain.TaxDefaults{Behavior: domain.TaxBehavior(*got.TaxBehavior)}
-		out.Defaults.Taxes, err = fromTaxes(*got.Taxes)
-	}
+	out.Defaults.Behavior = domain.TaxBehavior(got.TaxBehavior)
+	out.Defaults.Taxes, err = fromTaxes(got.Taxes)
 	return out, err
 }
 
@@ -142,10 +135,9 @@ func booking(b api.Booking) (domain.Booking, error) {
 	if err != nil {
 		return domain.Booking{}, fmt.Errorf("booking id %q: %w", b.Id, err)
 	}
-	gross := cmp.Or(b.GrossAmount, b.TotalAmount) // the previous version of bookings has no gross amount
 	out := domain.Booking{
-		ID: id, Number: b.Number, Status: string(b.Status), Version: b.Version, Described: true,
-		Total: money.Amount{Minor: gross.Amount, Currency: gross.Currency},
+		ID: id, Number: b.Number, Status: string(b.Status), Version: b.Version,
+		Total: money.Amount{Minor: b.GrossAmount.Amount, Currency: b.GrossAmount.Currency},
 	}
 	if out.Price, err = price(b); err != nil {
 		return domain.Booking{}, fmt.Errorf("taxes of booking %s: %w", b.Id, err)

@@ -279,7 +279,7 @@ func TestCreate(t *testing.T) {
 		Taxes: []money.TaxRow{{Tax: money.Tax{Name: "VAT", Rate: 88_750}, Taxable: 459, Amount: 41}},
 	})
 	if err != nil || !reflect.DeepEqual(got, domain.Booking{
-		ID: booking, CustomerID: customer, ServiceID: service, Described: true, Status: "pending", Total: usd(595), Days: day(1), Version: 3,
+		ID: booking, CustomerID: customer, ServiceID: service, Status: "pending", Total: usd(595), Days: day(1), Version: 3,
 		Price: &domain.BookingPrice{Minor: 500, Behavior: domain.TaxExclusive, Taxes: []money.Tax{{Name: "VAT", Rate: 190_000}}},
 	}) {
 		t.Errorf("%+v, %v", got, err)
@@ -304,16 +304,15 @@ func TestLookups(t *testing.T) {
 	t.Parallel()
 	ctx := pgtest.Ctx(t, caller.Live)
 	booking, unit, pack, service := ids.New[ids.BookingPrefix](), ids.New[ids.UnitPrefix](), ids.New[ids.PackagePrefix](), ids.New[ids.ServicePrefix]()
-	var taxes string // of a price
 	bookings := &peers.Bookings{Client: other(t, "bookings", func(w http.ResponseWriter, r *http.Request, from caller.Caller) {
 		if from.Mode != caller.Live {
 			t.Errorf("called in %s mode", from.Mode)
 		}
 		switch r.Method + " " + strings.TrimPrefix(r.URL.Path, "/internal/v1") {
 		case "GET /bookings/" + booking.String():
-			fmt.Fprintf(w, `{"id":%q,"status":"cancelled","version":2,"customer_id":null,"event_local_date":"2030-06-02","total_amount":{"amount":0,"currency":"JPY"}}`, booking)
+			fmt.Fprintf(w, `{"id":%q,"status":"cancelled","version":2,"customer_id":null,"event_local_date":"2030-06-02","gross_amount":{"amount":0,"currency":"JPY"}}`, booking)
 		case "GET /catalogue/" + unit.String():
-			fmt.Fprintf(w, `{"id":%q,"version":4}`, unit) // of the previous version
+			fmt.Fprintf(w, `{"id":%q,"version":4,"details":{"service_id":null,"default_taxes":null}}`, unit)
 		case "GET /catalogue/" + pack.String():
 			fmt.Fprintf(w, `{"id":%q,"version":5,"details":{"service_id":%q,"default_taxes":null}}`, pack, service)
 		case "GET /catalogue/" + service.String():
@@ -327,12 +326,12 @@ func TestLookups(t *testing.T) {
 				httpx.WriteError(w, "https://booking.test", "req_1", apperr.Field("package_id", "Package not found."))
 				return
 			}
-			fmt.Fprintf(w, `{"name":"Tour","service_id":%q,"currency":"USD","total_amount":22999,"deposit_amount":5000%s}`, service, taxes)
+			fmt.Fprintf(w, `{"name":"Tour","service_id":%q,"currency":"USD","total_amount":22999,"deposit_amount":5000,"tax_behavior":"inclusive","taxes":[{"name":"VAT","rate":"19"}]}`, service)
 		default:
 			httpx.WriteError(w, "https://booking.test", "req_1", apperr.New(apperr.NotFound, "unit_not_found", "Unit not found."))
 		}
 	})}
-	if got, err := bookings.Booking(ctx, booking); err != nil || !reflect.DeepEqual(got, domain.Booking{ID: booking, Described: true, Status: "cancelled", Version: 2, Total: money.Amount{Currency: "JPY"}, Days: day(2)}) {
+	if got, err := bookings.Booking(ctx, booking); err != nil || !reflect.DeepEqual(got, domain.Booking{ID: booking, Status: "cancelled", Version: 2, Total: money.Amount{Currency: "JPY"}, Days: day(2)}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := bookings.Booking(ctx, ids.New[ids.BookingPrefix]()); !errors.Is(err, domain.ErrBookingNotFound) {
@@ -340,8 +339,8 @@ func TestLookups(t *testing.T) {
 	}
 	for _, want := range []domain.CatalogueItem{
 		{ID: unit.String(), Version: 4},
-		{ID: pack.String(), Version: 5, Details: &domain.CatalogueDetails{Service: service}},
-		{ID: service.String(), Version: 6, Details: &domain.CatalogueDetails{Taxes: &[]money.Tax{{Name: "VAT", Rate: 88_750}}}},
+		{ID: pack.String(), Version: 5, Details: domain.CatalogueDetails{Service: service}},
+		{ID: service.String(), Version: 6, Details: domain.CatalogueDetails{Taxes: &[]money.Tax{{Name: "VAT", Rate: 88_750}}}},
 	} {
 		if got, err := bookings.Catalogue(ctx, want.ID); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v, %v", got, err)
@@ -353,12 +352,12 @@ func TestLookups(t *testing.T) {
 		}
 	}
 	usd := func(n int64) money.Amount { return money.Amount{Minor: n, Currency: "USD"} }
-	want := domain.PackagePrice{Name: "Tour", Service: service, Total: usd(22999), Deposit: usd(5000)} // of the previous version
-	for range 2 {
-		if got, err := bookings.Price(ctx, pack, "2030-07-04", 3); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%+v, %v", got, err)
-		}
-		taxes, want.Defaults = `,"tax_behavior":"inclusive","taxes":[{"name":"VAT","rate":"19"}]`, &domain.TaxDefaults{Behavior: domain.TaxInclusive, Taxes: []money.Tax{{Name: "VAT", Rate: 190_000}}}
+	want := domain.PackagePrice{
+		Name: "Tour", Service: service, Total: usd(22999), Deposit: usd(5000),
+		Defaults: domain.TaxDefaults{Behavior: domain.TaxInclusive, Taxes: []money.Tax{{Name: "VAT", Rate: 190_000}}},
+	}
+	if got, err := bookings.Price(ctx, pack, "2030-07-04", 3); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
 	}
 	var refused *apperr.Error
 	if _, err := bookings.Price(ctx, ids.New[ids.PackagePrefix](), "2030-07-04", 1); !errors.As(err, &refused) || refused.Fields[0].Field != "package_id" {

@@ -14,11 +14,11 @@ import (
 
 func scanBooking(row pgx.CollectableRow) (domain.Booking, error) {
 	var b domain.Booking
-	err := row.Scan(&b.ID, &b.CustomerID, &b.ServiceID, &b.Described, &b.Status, &b.Total.Currency, &b.Total.Minor, &b.Version)
+	err := row.Scan(&b.ID, &b.CustomerID, &b.ServiceID, &b.Status, &b.Total.Currency, &b.Total.Minor, &b.Version)
 	return b, err
 }
 
-const oneBooking = `select b.id, b.customer_id, b.service_id, b.described, b.status, b.currency, b.total, b.version from bookings b
+const oneBooking = `select b.id, b.customer_id, b.service_id, b.status, b.currency, b.total, b.version from bookings b
 	where b.tenant_id = @tenant and b.livemode = @live and b.id = @id`
 
 // Booking reads the copy of a booking, or returns domain.ErrBookingNotFound.
@@ -32,20 +32,19 @@ func BookingForUpdate(ctx context.Context, tx pg.Tx, id domain.BookingID) (domai
 	return pg.One(ctx, tx, scanBooking, domain.ErrBookingNotFound, oneBooking+` for update`, pg.Args{"id": id})
 }
 
-const putBooking = `insert into bookings as b (tenant_id, livemode, id, customer_id, service_id, described, status, currency, total, version) `
+const putBooking = `insert into bookings as b (tenant_id, livemode, id, customer_id, service_id, status, currency, total, version) `
 
-// Messages and lookups can arrive in any order. A stored state that is at least as new as the incoming one remains, but gets the service
-// if an earlier version wrote it.
+// Messages and lookups can arrive in any order. A stored state that is at least as new as the incoming one remains.
 const unlessKnown = `
 	on conflict (tenant_id, livemode, id) do update
-	set customer_id = excluded.customer_id, service_id = excluded.service_id, described = excluded.described, status = excluded.status, currency = excluded.currency, total = excluded.total,
+	set customer_id = excluded.customer_id, service_id = excluded.service_id, status = excluded.status, currency = excluded.currency, total = excluded.total,
 	    version = excluded.version
-	where b.version < excluded.version or b.version = excluded.version and excluded.described and not b.described`
+	where b.version < excluded.version`
 
 // PutBooking writes the state of a booking with the next statement, before it, unless a state at least as new is stored already.
 func PutBooking(tx pg.Tx, b domain.Booking) {
-	pg.Queue(tx, "put booking", putBooking+`values (@tenant, @live, @id, @customer, @service, @described, @status, @currency, @total, @version)`+unlessKnown, pg.Args{
-		"id": b.ID, "customer": b.CustomerID, "service": b.ServiceID, "described": b.Described, "status": b.Status, "currency": b.Total.Currency, "total": b.Total.Minor, "version": b.Version,
+	pg.Queue(tx, "put booking", putBooking+`values (@tenant, @live, @id, @customer, @service, @status, @currency, @total, @version)`+unlessKnown, pg.Args{
+		"id": b.ID, "customer": b.CustomerID, "service": b.ServiceID, "status": b.Status, "currency": b.Total.Currency, "total": b.Total.Minor, "version": b.Version,
 	})
 }
 
@@ -61,19 +60,19 @@ type BookingKey struct {
 func PutBookings(ctx context.Context, tx pg.Tx, list map[BookingKey]domain.Booking) error {
 	n := len(list)
 	tenants, modes, keys := make([][16]byte, 0, n), make([]bool, 0, n), make([][16]byte, 0, n)
-	customers, services, described := make([]domain.CustomerID, 0, n), make([]domain.ServiceID, 0, n), make([]bool, 0, n)
+	customers, services := make([]domain.CustomerID, 0, n), make([]domain.ServiceID, 0, n)
 	status, currencies := make([]string, 0, n), make([]string, 0, n)
 	totals, versions := make([]int64, 0, n), make([]int64, 0, n)
 	for key, b := range list {
 		tenants, modes, keys = append(tenants, key.Tenant.UUID()), append(modes, key.Livemode), append(keys, key.ID.UUID())
-		customers, services, described = append(customers, b.CustomerID), append(services, b.ServiceID), append(described, b.Described)
+		customers, services = append(customers, b.CustomerID), append(services, b.ServiceID)
 		status, currencies = append(status, b.Status), append(currencies, b.Total.Currency)
 		totals, versions = append(totals, b.Total.Minor), append(versions, b.Version)
 	}
 	_, err := tx.Exec(ctx, putBooking+`
-		select * from unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::uuid[], $5::uuid[], $6::boolean[], $7::text[], $8::text[], $9::bigint[],
-			$10::bigint[]) l (tenant_id, livemode, id, customer_id, service_id, described, status, currency, total, version)
-		order by tenant_id, livemode, id`+unlessKnown, tenants, modes, keys, customers, services, described, status, currencies, totals, versions)
+		select * from unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::bigint[],
+			$9::bigint[]) l (tenant_id, livemode, id, customer_id, service_id, status, currency, total, version)
+		order by tenant_id, livemode, id`+unlessKnown, tenants, modes, keys, customers, services,  status, currencies, totals, versions)
 	if err != nil {
 		return fmt.Errorf("put %d bookings: %w", n, err)
 	}

@@ -33,7 +33,7 @@ func customerArgs(c domain.Customer) pg.Args {
 }
 
 // customerChanged is the end of an update statement.
-const customerChanged = `, version = c.version + 1, search_version = c.version + 1, updated_at = clock_timestamp()
+const customerChanged = `, version = c.version + 1, updated_at = clock_timestamp()
 	where c.tenant_id = @tenant and c.livemode = @live and c.id = @id
 	returning c.version, c.created_at, c.updated_at, c.erased_at`
 
@@ -46,8 +46,8 @@ var (
 
 	insertCustomer = `
 		with stamp as materialized (select clock_timestamp() as at)
-		insert into customers as c (tenant_id, livemode, ` + customerWrites.Names() + `, search_version, created_at, updated_at)
-		select @tenant, @live, ` + customerWrites.Values() + `, 1, at, at from stamp
+		insert into customers as c (tenant_id, livemode, ` + customerWrites.Names() + `, created_at, updated_at)
+		select @tenant, @live, ` + customerWrites.Values() + `, at, at from stamp
 		returning c.version, c.created_at, c.updated_at, c.erased_at`
 
 	updateCustomer = `update customers c set ` + customerWrites.Set() + customerChanged
@@ -205,25 +205,17 @@ func where(f CustomerFilter, erased bool) *page.Where {
 	return w
 }
 
-// phoneConditions returns the condition of a phone filter: the number, or the same text, which finds what the version before has
-// written as long as it is not rewritten.
+// phoneConditions returns the condition of a phone filter: the number or, if the text has no digits, the same text.
 func phoneConditions(phone *string) []page.Condition {
 	if phone == nil {
 		return nil
 	}
-	same := page.Condition{
+	if number := domain.PhoneTerm(*phone); number != nil {
+		return customerTerms.conditions("c", []domain.Term{number})
+	}
+	return []page.Condition{{
 		IDs:  []string{`select p.id from customers p where p.tenant_id = @tenant and p.livemode = @live and p.phone = ? and p.erased_at is null`},
 		Has:  `c.phone = ?`,
 		Args: []any{*phone},
-	}
-	number := domain.PhoneTerm(*phone)
-	if number == nil {
-		return []page.Condition{same}
-	}
-	c := customerTerms.conditions("c", []domain.Term{number})[0]
-	return []page.Condition{{
-		IDs:  slices.Concat(c.IDs, same.IDs),
-		Has:  `(` + c.Has + ` or ` + same.Has + `)`,
-		Args: slices.Concat(c.Args, same.Args),
 	}}
 }

@@ -69,7 +69,7 @@ func EraseLeads(ctx context.Context, tx pg.Tx, customer domain.CustomerID, after
 			where i.tenant_id = @tenant and i.livemode = @live and i.person_id = @customer and (i.created_at, i.id) > (@at, @id)
 			order by i.created_at, i.id limit @limit for update)
 		update leads l set first_name = '', last_name = null, email = null, email_lower = null, phone = null, company = null, message = null,
-			lost_reason = null, metadata = null, version = l.version + 1, search_version = l.version + 1, updated_at = clock_timestamp()
+			lost_reason = null, metadata = null, version = l.version + 1, updated_at = clock_timestamp()
 		from next where l.tenant_id = @tenant and l.livemode = @live and l.id = next.id
 		returning l.id, l.version, l.created_at`,
 		pg.Args{"customer": customer, "at": after.CreatedAt, "id": after.ID, "limit": eraseBatch})

@@ -81,10 +81,10 @@ func InsertLead(ctx context.Context, tx pg.Tx, l domain.Lead) (domain.Lead, erro
 		with stamp as materialized (select clock_timestamp() as at)
 		insert into leads as l (tenant_id, livemode, id, status, source, first_name, last_name, email, email_lower, phone, company, event_type,
 			event_day, event_at, guest_count, budget, budget_currency, message, service_id, unit_id, package_id, lost_reason, metadata,
-			search_version, created_at, updated_at)
+			created_at, updated_at)
 		select @tenant, @live, @id, @status, @source, @first_name, @last_name, @email, @email_lower, @phone, @company, @event_type,
 			@event_day::date, @event_at::timestamptz, @guest_count::integer, @budget::bigint, @budget_currency, @message, @service_id::uuid,
-			@unit_id::uuid, @package_id::uuid, @lost_reason, @metadata, 1, at, at from stamp
+			@unit_id::uuid, @package_id::uuid, @lost_reason, @metadata, at, at from stamp
 		returning l.version, l.created_at, l.updated_at`, leadArgs(l))
 	queueLeadIndexes(b, l)
 	return stampedLead(ctx, tx, b, l)
@@ -121,7 +121,7 @@ func UpdateLead(ctx context.Context, tx pg.Tx, l domain.Lead) (domain.Lead, erro
 			event_at = @event_at, guest_count = @guest_count, budget = @budget, budget_currency = @budget_currency, message = @message,
 			service_id = @service_id, unit_id = @unit_id, package_id = @package_id, customer_id = @customer_id,
 			converted_booking_id = @booking_id, lost_reason = @lost_reason, metadata = @metadata, converted_at = @converted_at,
-			`+noConversion+`, version = l.version + 1, search_version = l.version + 1, updated_at = clock_timestamp()
+			`+noConversion+`, version = l.version + 1, updated_at = clock_timestamp()
 		where l.tenant_id = @tenant and l.livemode = @live and l.id = @id
 		returning l.version, l.created_at, l.updated_at`, leadArgs(l))
 	leadTerms.queueDelete(b, l.ID)

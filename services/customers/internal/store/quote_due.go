@@ -84,10 +84,9 @@ func UnfinishedConversions(ctx context.Context, tx pg.Tx, real time.Time) (opera
 		select l.converting_since as since, l.converting_until as until from leads l where l.converting_until is not null) step`+left, real, domain.Lease)
 }
 
-// A step of an earlier version has no since. least ignores null.
 const (
 	unfinished = `select count(*)::int as count,
-		coalesce(extract(epoch from $1::timestamptz - min(coalesce(since, until - $2::interval))), 0)::float8 as age from (`
+		coalesce(extract(epoch from $1::timestamptz - min(since)), 0)::float8 as age from (`
 	left = ` where least(until, since + $2::interval) <= $1::timestamptz`
 )
 

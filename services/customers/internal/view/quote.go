@@ -29,7 +29,7 @@ func Quote(q domain.Quote, mode api.Mode) api.Quote {
 		EventLocalDate:      dateOrNull(q.Day),
 		EventStartTime:      clockOrNull(q.Start),
 		EventEndTime:        clockOrNull(q.End),
-		GuestCount:          q.GuestCount(),
+		GuestCount:          q.Guests,
 		LineItems:           lines(q.Lines, q.Total.Currency),
 		TaxBehavior:         api.TaxBehavior(q.Behavior),
 		SubtotalAmount:      amount(q.Subtotal),

@@ -63,7 +63,7 @@ func (f *Bookings) Create(ctx context.Context, in domain.LinkedBooking) (out dom
 			out = f.bookings[b.ID] // in its current state
 			return nil
 		}
-		out = domain.Booking{ID: ids.New[ids.BookingPrefix](), Described: true, Status: "pending", Total: in.Total, Days: day(in.Body), Version: 1}
+		out = domain.Booking{ID: ids.New[ids.BookingPrefix](), Status: "pending", Total: in.Total, Days: day(in.Body), Version: 1}
 		if f.created == nil {
 			f.created = map[string]domain.Booking{}
 		}
@@ -155,7 +155,7 @@ func (f *Bookings) Price(ctx context.Context, id domain.PackageID, _ string, gue
 
 // AddCatalogue adds a service, a unit or a package.
 func (f *Bookings) AddCatalogue(id string) {
-	f.AddItem(domain.CatalogueItem{ID: id, Version: 1, Details: &domain.CatalogueDetails{}})
+	f.AddItem(domain.CatalogueItem{ID: id, Version: 1})
 }
 
 // AddItem adds or replaces an item of the catalogue.
@@ -171,7 +171,10 @@ func (f *Bookings) AddItem(item domain.CatalogueItem) {
 // AddPackage adds a package with a price. If its Guests are set, the price is the one for each guest.
 func (f *Bookings) AddPackage(p domain.PackagePrice) domain.PackageID {
 	id := ids.New[ids.PackagePrefix]()
-	f.AddItem(domain.CatalogueItem{ID: id.String(), Version: 1, Details: &domain.CatalogueDetails{Service: p.Service}})
+	f.AddItem(domain.CatalogueItem{ID: id.String(), Version: 1, Details: domain.CatalogueDetails{Service: p.Service}})
+	if p.Defaults.Behavior == "" {
+		p.Defaults.Behavior = domain.TaxExclusive
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.prices == nil {
@@ -183,7 +186,7 @@ func (f *Bookings) AddPackage(p domain.PackagePrice) domain.PackageID {
 
 // AddBooking adds a booking.
 func (f *Bookings) AddBooking(customer domain.CustomerID, total money.Amount) domain.Booking {
-	b := domain.Booking{ID: ids.New[ids.BookingPrefix](), CustomerID: customer, Described: true, Status: "pending", Total: total, Version: 1}
+	b := domain.Booking{ID: ids.New[ids.BookingPrefix](), CustomerID: customer, Status: "pending", Total: total, Version: 1}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	b.Number = fmt.Sprintf("B-%06d", len(f.bookings)+1)
