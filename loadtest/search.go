@@ -146,8 +146,8 @@ func (b *bench) fillCustomers(ctx context.Context, admin *pgx.Conn) error {
 		to := min(from+step-1, b.Rows)
 		for _, sql := range []string{
 			`
-			insert into customers (tenant_id, livemode, id, first_name, email, email_lower, version, search_version, created_at, updated_at)
-			select tenant_id, livemode, ('fe000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'Name' || n, 'n' || n || '@example.com', 'n' || n || '@example.com', 1, 1, at, at
+			insert into customers (tenant_id, livemode, id, first_name, email, email_lower, version, created_at, updated_at)
+			select tenant_id, livemode, ('fe000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'Name' || n, 'n' || n || '@example.com', 'n' || n || '@example.com', 1, at, at
 			from customers c, generate_series($1::int, $2::int) n, lateral (select timestamptz '2020-01-01' + n * interval '1 minute' as at) t
 			where livemode and first_name = 'Bench'`, `
 			insert into customer_words (tenant_id, livemode, word, customer_id)

@@ -125,7 +125,7 @@ func (w *canonical) close(first int, end byte) {
 	w.out = append(w.out, end)
 }
 
-// appendCanonical appends a string in the form of encoding/json, so that fingerprints of earlier versions stay valid.
+// appendCanonical appends a string in the form of encoding/json.
 func appendCanonical(out, raw []byte) []byte {
 	for _, c := range raw {
 		switch c {

@@ -100,7 +100,7 @@ func earlier(t *rapid.T, body []byte) string {
 	return string(out)
 }
 
-// The canonical form is the same for all orders, spaces and escapes, and the same as in earlier versions.
+// The canonical form is the same for all orders, spaces and escapes, and the same as that of encoding/json.
 func TestCanonical(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ body, want string }{

@@ -36,16 +36,8 @@ func Run[T any](
 	if !keyed {
 		return runWithoutKey(ctx, s, verb, render)
 	}
-	out, err := runWithKey(ctx, s, req, verb, render)
-	if pg.ConstraintName(err) == primaryKey {
-		out, err = runWithKey(ctx, s, req, verb, render)
-	}
-	return out, err
+	return runWithKey(ctx, s, req, verb, render)
 }
-
-// primaryKey is the constraint that rejects a second record of a key. Only a process of the previous version, which takes no lock
-// of the key, can have written the first one. It has committed, so the next attempt finds it.
-const primaryKey = "idempotency_keys_pkey"
 
 func runWithoutKey[T any](
 	ctx context.Context, s *Store, verb func(ctx context.Context, tx pg.Tx) (T, error), render func(ctx context.Context, v T) (idem.Response, error),
@@ -67,9 +59,7 @@ func runWithKey[T any](
 	ctx context.Context, s *Store, req idem.Request, verb func(ctx context.Context, tx pg.Tx) (T, error),
 	render func(ctx context.Context, v T) (idem.Response, error),
 ) (out idem.Response, err error) {
-	saving := false
 	err = s.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		saving = false
 		key := s.lock(ctx, tx, req)
 		v, err := verb(ctx, tx)
 		if keyErr := key.err(ctx, tx); keyErr != nil { // takes precedence over an error of the verb
@@ -87,14 +77,10 @@ func runWithKey[T any](
 		}
 		out.Secret = req.Secret
 		out.ExpiresAt = s.Now().Add(idem.Lifetime)
-		saving = true
 		return s.save(ctx, tx, req, out, key.recorded)
 	})
-	switch {
-	case errors.Is(err, errReplayed):
+	if errors.Is(err, errReplayed) {
 		return out, nil
-	case saving && pg.Code(err) == "55P03": // the previous version, as for primaryKey, has not committed yet
-		return out, apperr.ErrInProgress.WithCause(err)
 	}
 	return out, err
 }
@@ -285,8 +271,6 @@ func (s *Store) claim(ctx context.Context, tx pg.Tx, req idem.Request) (prior *i
 	switch {
 	case errors.Is(err, apperr.ErrInProgress):
 		return nil, "", err
-	case pg.Code(err) == "55P03": // a process of the previous version holds the row
-		return nil, "", apperr.ErrInProgress.WithCause(err)
 	case err == nil:
 		return nil, operation, nil
 	case !errors.Is(err, pgx.ErrNoRows):

@@ -150,50 +150,6 @@ func TestAKeyIsFreshAfterADay(t *testing.T) {
 	}
 }
 
-// A process of the previous version writes the record first, without the lock. A request of this version with the same key then has
-// no effect: it returns the stored response, or an error while the other one has not committed.
-func TestARecordOfThePreviousVersion(t *testing.T) {
-	t.Parallel()
-	db := pgtest.New(t, nil)
-	ctx := with(pgtest.Ctx(t, caller.Test), "k", `{}`)
-	req, _ := idem.RequestFrom(ctx)
-	c := caller.FromContext(ctx)
-	claimed, commit, committed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() {
-		committed <- db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-			_, err := tx.Exec(ctx, `insert into idempotency_keys (tenant_id, livemode, credential_id, key, fingerprint, expires_at, status, body)
-				values ($1, $2, $3, $4, $5, $6, 201, 'earlier')`, c.Tenant, c.Live(), c.Credential, req.Key, req.Fingerprint[:], time.Now().Add(time.Hour))
-			close(claimed)
-			<-commit
-			return err
-		})
-	}()
-	<-claimed
-	impatient, err := pg.Open(t.Context(), db.AppURL, pg.Options{LockTimeout: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer impatient.Close()
-	if _, err := runOn(ctx, &idemstore.Store{DB: impatient, Now: time.Now}, effect); !errors.Is(err, apperr.ErrInProgress) {
-		t.Errorf("before the commit: %v", err)
-	}
-	ran := false
-	go func() { time.Sleep(200 * time.Millisecond); close(commit) }()
-	got, err := runOn(ctx, store(db), func(ctx context.Context, tx pg.Tx) (idem.Response, error) {
-		ran = true
-		return effect(ctx, tx)
-	})
-	if err != nil || string(got.Body) != "earlier" || !got.Replayed || !ran {
-		t.Errorf("%s, %v; it ran: %v", got.Body, err, ran)
-	}
-	if err := <-committed; err != nil {
-		t.Error(err)
-	}
-	if n := count(ctx, t, db, "inbox"); n != 0 {
-		t.Errorf("%d effects, want none", n)
-	}
-}
-
 // A stored response takes precedence over an error of a verb that sends no statement.
 func TestAResponsePrecedesAnErrorWithoutAStatement(t *testing.T) {
 	t.Parallel()

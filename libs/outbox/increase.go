@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/pg"
 )
@@ -20,8 +18,6 @@ const (
 )
 
 var (
-	// ErrOldRelays reports that processes of a release before 1.0 run, which do not know outbox_partitions.
-	ErrOldRelays = errors.New("processes of an earlier release still run: wait until the rolling update has ended, then repeat the command")
 	// ErrBacklog reports that consumers did not handle all messages in time. Nothing was changed.
 	ErrBacklog = errors.New("not all messages are handled: repeat the command when the lag is lower, or wait longer with --wait")
 	// ErrFewer reports a number of partitions below the present one.
@@ -149,24 +145,6 @@ func quiet(ctx context.Context, db *pg.DB, change func(ctx context.Context, tx p
 			lateral (select pg_advisory_xact_lock(hashtext('outbox'), class)) locked`, classes-1); err != nil {
 			return fmt.Errorf("wait for the relays: %w", err)
 		}
-		if err := refuseOld(ctx, tx); err != nil {
-			return err
-		}
 		return change(ctx, tx)
 	})
-}
-
-// refuseOld returns ErrOldRelays if a connection of the worker role without pg.Application was in use within the last seconds. A relay
-// polls every second.
-func refuseOld(ctx context.Context, tx pg.Tx) error {
-	rows, err := tx.Query(ctx, `select exists (select from pg_stat_activity where datname = current_database() and usename = worker_role()
-		and not starts_with(application_name, $1) and greatest(state_change, query_start) > clock_timestamp() - interval '10 s')`, pg.Application)
-	if err != nil {
-		return err
-	}
-	old, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[bool])
-	if err == nil && old {
-		err = ErrOldRelays
-	}
-	return err
 }

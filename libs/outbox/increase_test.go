@@ -205,63 +205,6 @@ func TestAnIncreaseGivesUpOnBlockedReaders(t *testing.T) {
 	}
 }
 
-// A process of an earlier release would distribute keys over all partitions as soon as they are added.
-func TestAnIncreaseRefusesOldProcesses(t *testing.T) {
-	t.Parallel()
-	db, _, increase := stream(t)
-	old, err := pgx.Connect(t.Context(), db.WorkerURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = old.Close(context.WithoutCancel(t.Context())) }()
-	if _, err := old.Exec(t.Context(), `select 1`); err != nil {
-		t.Fatal(err)
-	}
-	if err := increase.Run(t.Context()); !errors.Is(err, outbox.ErrOldRelays) {
-		t.Errorf("with an old process: %v", err)
-	}
-	if n, err := kafkax.Partitions(t.Context(), increase.Cluster, "customers"); n != 4 || err != nil {
-		t.Errorf("%d partitions, %v", n, err)
-	}
-}
-
-// oldSweep is the relay's transaction in releases before 1.0: it locks classes, not partitions.
-func oldSweep(ctx context.Context, db *pg.DB, p outbox.Producer) error {
-	return db.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		locks, err := tx.Query(ctx, `select hash from generate_series(0, 7) as hash where pg_try_advisory_xact_lock(hashtext('outbox'), hash)`)
-		if err != nil {
-			return err
-		}
-		leads, err := pgx.CollectRows(locks, pgx.RowTo[int32])
-		if err != nil {
-			return err
-		}
-		type row struct {
-			ID          [16]byte
-			AggregateID string
-			Message     []byte
-		}
-		rows, err := tx.Query(ctx, `select id, aggregate_id, message from outbox where hash = any($1) order by seq limit 100`, leads)
-		if err != nil {
-			return err
-		}
-		list, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
-		if err != nil || len(list) == 0 {
-			return err
-		}
-		var msgs []kafkax.Message
-		var ids [][16]byte
-		for _, r := range list {
-			msgs, ids = append(msgs, kafkax.Message{Key: r.AggregateID, Value: r.Message}), append(ids, r.ID)
-		}
-		if err := p.Produce(ctx, msgs...); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, `delete from outbox where id = any($1)`, ids)
-		return err
-	})
-}
-
 // slow is a broker whose responses take between 0 and 4 ms.
 type slow struct{ topic }
 
@@ -270,7 +213,7 @@ func (s *slow) Produce(ctx context.Context, msgs ...kafkax.Message) error {
 	return s.topic.Produce(ctx, msgs...)
 }
 
-// The number of relay partitions changes again and again while rows wait, and relays of this and of an earlier release run at once.
+// The number of relay partitions changes again and again while rows wait, and several relays run at once.
 // Each event is sent once, in order: no two relays send the rows of one object.
 func TestRelaysOfAllNumbersExcludeEachOther(t *testing.T) {
 	t.Parallel()
@@ -280,15 +223,6 @@ func TestRelaysOfAllNumbersExcludeEachOther(t *testing.T) {
 	for range 3 {
 		run(t, outbox.NewRelay(db.Worker, broker, slog.New(slog.DiscardHandler), nil).Run)
 	}
-	run(t, func(ctx context.Context) error {
-		for ctx.Err() == nil {
-			if err := oldSweep(ctx, db.Worker, broker); err != nil && ctx.Err() == nil {
-				return err
-			}
-			time.Sleep(time.Millisecond)
-		}
-		return nil
-	})
 	stop := load(t, db)
 	for _, n := range []int{128, 8, 1024, 64, 16, 256, 32, 512, 64} {
 		if err := outbox.SetRelays(t.Context(), own, n); err != nil {

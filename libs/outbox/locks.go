@@ -19,8 +19,7 @@ func partition(number string) string {
 // to batchSize rows with up to limit bytes of messages. The server knows a message's length without reading the message.
 //
 // Each step reads what was committed after the locks of the step before: a row that another relay has sent meanwhile is not read, and
-// the number of partitions cannot change, because Increase and SetRelays hold all classes exclusively. The relays of releases before
-// 1.0 hold their class exclusively too.
+// the number of partitions cannot change, because Increase and SetRelays hold all classes exclusively.
 func lockBatch(ctx context.Context, tx pg.Tx, limit int) ([]row, error) {
 	held, err := integers(ctx, tx, `select class from generate_series(0, $1) as class
 		where pg_try_advisory_xact_lock_shared(hashtext('outbox'), class)`, classes-1)

@@ -62,8 +62,7 @@ const (
 	acquireTimeout   = 5 * time.Second
 )
 
-// Application is the begin of the application_name of each connection; the name in the URL follows. Releases before 1.0 set none, and
-// the increase of partitions recognizes their processes by it.
+// Application is the begin of the application_name of each connection; the name in the URL follows.
 const Application = "holdfast/1"
 
 // Options configures a pool. The defaults for zero values are 10 connections, 5 s for a lock, 8 s for a statement, 5 s for a free

@@ -371,33 +371,6 @@ func TestATenantsLimitWithoutRedis(t *testing.T) {
 	}
 }
 
-// During a rolling update, identity of the previous version writes only the previous key. A gateway applies its revocations and
-// versions with the next request, even if it has stored a state of its own.
-func TestRevocationOfThePreviousVersion(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	g := w.start(t)
-	previous := func(key, state string) {
-		if err := w.redis.Set(t.Context(), w.identity.holder(key).PreviousStateKey(), state, time.Hour).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	revoked, changed, both := w.identity.newKey(), w.identity.newKey(), w.identity.newKey()
-	for _, key := range []string{revoked, changed, both} {
-		want(t, g.send(t, "GET", oneCu, "", bearer(key)), 200, "")
-	}
-	w.identity.change(revoked, revoke)
-	previous(revoked, store.Revoked)
-	want(t, g.send(t, "GET", oneCu, "", bearer(revoked)), 401, "revoked_credential")
-	w.identity.change(changed, func(p *internalapi.Principal) { p.Version, p.Scopes = 2, []string{"read:units"} })
-	previous(changed, "2")
-	want(t, g.send(t, "GET", oneCu, "", bearer(changed)), 403, "insufficient_scope")
-	w.setState(t, both, "1") // written by the current version, before the previous one revoked the key
-	w.identity.change(both, revoke)
-	previous(both, store.Revoked)
-	want(t, g.send(t, "GET", oneCu, "", bearer(both)), 401, "revoked_credential")
-}
-
 func TestTheDefaultOfATenantsLimit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ one, all, want int64 }{{600, 0, 3000}, {5, 0, 3000}, {1000, 0, 5000}, {1000, 7, 7}} {

@@ -63,7 +63,7 @@ func (a *Feeds) Create(ctx context.Context, tx pg.Tx, in domain.FeedInput) (doma
 	if err := domain.FeedCap.For(caller.FromContext(ctx).Caps).Room(there); err != nil {
 		return domain.FeedWithURL{}, err
 	}
-	f.CreatedBy = new(caller.FromContext(ctx).Credential)
+	f.CreatedBy = caller.FromContext(ctx).Credential
 	token := domain.NewFeedToken()
 	hash, _ := domain.FeedTokenHash(token) // a new token is well-formed
 	f, err = store.InsertFeed(ctx, tx, f, hash[:], caller.FromContext(ctx).Timezone)

@@ -24,7 +24,7 @@ type Booking struct {
 	UnitID        UnitID
 	PackageID     PackageID
 	Snapshot      *Snapshot // nil: not priced
-	Taxes         *Taxes    // nil: not priced, or priced by an earlier version
+	Taxes         *Taxes    // nil: not priced
 	EventType     *string
 	Begins        time.Time      // its start, or the first instant of a day without times; set when it is read
 	Loc           *time.Location // the operator's when the booking was created; all local times of the booking are in it

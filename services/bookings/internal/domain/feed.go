@@ -30,7 +30,7 @@ type Feed struct {
 	Name           string
 	UnitID         UnitID // zero: all units
 	IncludeDetails bool
-	CreatedBy      *string // the credential; nil for a feed of an earlier version
+	CreatedBy      string // the credential
 	Version        int64
 	CreatedAt      time.Time
 	UpdatedAt      time.Time

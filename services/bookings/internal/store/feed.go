@@ -86,7 +86,7 @@ func HeldFeeds(ctx context.Context, tx pg.Tx, after HeldFeed, limit int) ([]Held
 // FeedHolder returns the credential that holds a feed, "" if none does. It returns domain.ErrFeedNotFound if the feed no longer exists.
 func FeedHolder(ctx context.Context, q pg.Q, id domain.FeedID) (string, error) {
 	return pg.One(ctx, q, pgx.RowTo[string], domain.ErrFeedNotFound,
-		`select coalesce(holder, '') from calendar_feeds where tenant_id = @tenant and livemode = @live and id = @id`, pg.Args{"id": id})
+		`select holder from calendar_feeds where tenant_id = @tenant and livemode = @live and id = @id`, pg.Args{"id": id})
 }
 
 // PassFeed transfers a feed from one credential to another.

@@ -10,7 +10,7 @@ import (
 func Feed(f domain.Feed, mode api.Mode) api.CalendarFeed {
 	return api.CalendarFeed{
 		Id: f.ID.String(), Object: api.CalendarFeedObjectCalendarFeed, Name: f.Name, UnitId: idOrNull(f.UnitID),
-		IncludeDetails: f.IncludeDetails, CreatedBy: textOrNull(f.CreatedBy), Mode: mode, Version: f.Version, CreatedAt: f.CreatedAt.UTC(), UpdatedAt: f.UpdatedAt.UTC(),
+		IncludeDetails: f.IncludeDetails, CreatedBy: textOrNull(&f.CreatedBy), Mode: mode, Version: f.Version, CreatedAt: f.CreatedAt.UTC(), UpdatedAt: f.UpdatedAt.UTC(),
 	}
 }
 
@@ -18,7 +18,7 @@ func Feed(f domain.Feed, mode api.Mode) api.CalendarFeed {
 func FeedWithURL(f domain.FeedWithURL, mode api.Mode) api.CalendarFeedWithUrl {
 	return api.CalendarFeedWithUrl{
 		Id: f.ID.String(), Object: api.CalendarFeedWithUrlObjectCalendarFeed, Name: f.Name, UnitId: idOrNull(f.UnitID),
-		IncludeDetails: f.IncludeDetails, CreatedBy: textOrNull(f.CreatedBy), Url: f.URL, Mode: mode, Version: f.Version,
+		IncludeDetails: f.IncludeDetails, CreatedBy: textOrNull(&f.CreatedBy), Url: f.URL, Mode: mode, Version: f.Version,
 		CreatedAt: f.CreatedAt.UTC(), UpdatedAt: f.UpdatedAt.UTC(),
 	}
 }

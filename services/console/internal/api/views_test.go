@@ -132,7 +132,7 @@ func TestCalendarPages(t *testing.T) {
 }
 
 // TestCalendarClosures checks that the calendar links to the closures of each day, and that a day leads to the form that closes it,
-// for a role that can. An earlier version of bookings returns no closures.
+// for a role that can.
 func TestCalendarClosures(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

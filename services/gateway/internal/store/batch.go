@@ -109,39 +109,27 @@ func (n *node) runScript(ctx context.Context, batch []*evaluation, eval evalFunc
 	ctx = context.WithoutCancel(ctx)
 	pipe := n.redis.client.Pipeline()
 	sets := n.queueResponses(ctx, pipe, carriedBytes)
-	cmds, states := make([]*redis.Cmd, len(batch)), make([]*redis.StringCmd, len(batch))
+	cmds := make([]*redis.Cmd, len(batch))
 	for i, e := range batch {
 		keys, args := e.request.args()
 		cmds[i] = eval(ctx, pipe, keys, args...)
-		if e.request.Tenant != "" && !n.redis.isDown(e.request.PreviousStateKey()) {
-			states[i] = pipe.Get(ctx, e.request.PreviousStateKey())
-		}
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	for i, e := range batch {
-		e.result, e.err = decode(cmds[i], states[i])
+		e.result, e.err = decode(cmds[i])
 		silent = silent || unreachable(e.err)
-		if states[i] != nil && unreachable(states[i].Err()) {
-			n.redis.with(e.request.PreviousStateKey(), func(other *node) { other.markDown(n.redis.running) })
-		}
 	}
 	n.redis.countDropped(sets)
 	return silent
 }
 
-// decode returns the result of one evaluation. previous is the state at its previous key, or nil. In a Cluster, another node can have
-// that key: the result does not depend on whether it responds.
-func decode(script *redis.Cmd, previous *redis.StringCmd) (Result, error) {
+// decode returns the result of one evaluation.
+func decode(script *redis.Cmd) (Result, error) {
 	v, err := script.Result()
 	if err != nil {
 		return Result{}, err
 	}
-	r, err := parse(v)
-	if err != nil || previous == nil {
-		return r, err
-	}
-	r.State = stronger(r.State, previous.Val())
-	return r, nil
+	return parse(v)
 }
 
 // unreachable reports whether err means that Redis did not respond. Otherwise Redis rejected a command.

@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"holdfast.dev/services/gateway/internal/domain"
@@ -71,11 +70,6 @@ func (h Holder) appsKey() string { return h.tenantKey() + ":apps" }
 // StateKey returns the key to which identity writes Revoked or a version number.
 func (h Holder) StateKey() string { return h.key("st") }
 
-// PreviousStateKey returns the key to which the previous version of identity writes the state. The current version writes both keys,
-// and a gateway reads both, so that no revocation is lost while one of them is updated before the other. The next version can drop
-// this key.
-func (h Holder) PreviousStateKey() string { return "st:{" + h.Credential + "}" }
-
 func (h Holder) markerKey() string {
 	if h.Tenant == "" {
 		return h.key("mem")
@@ -128,21 +122,6 @@ func parse(v any) (Result, error) {
 		r.Response = []byte(response)
 	}
 	return r, nil
-}
-
-// stronger returns the state that applies if two keys contain one: Revoked, or the newer version.
-func stronger(a, b string) string {
-	switch {
-	case a == Revoked || b == Revoked:
-		return Revoked
-	case b == "":
-		return a
-	}
-	x, _ := strconv.ParseInt(a, 10, 64) // an empty or malformed state is older than any version
-	if y, err := strconv.ParseInt(b, 10, 64); err != nil || y <= x {
-		return a
-	}
-	return b
 }
 
 // Close closes the connections.

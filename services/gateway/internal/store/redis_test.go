@@ -44,7 +44,6 @@ func TestRedis(t *testing.T) {
 				"script is loaded again and counts once":     scriptIsLoadedAgainAndCountsOnce,
 				"stores responses until their end":           storesResponsesUntilTheirEnd,
 				"tombstone holds":                            tombstoneHolds,
-				"state of the previous version":              previousState,
 				"keys of a tenant":                           keysOfATenant,
 				"questions of many credentials share a trip": manyCredentialsAtOnce,
 			} {
@@ -261,27 +260,6 @@ func tombstoneHolds(t *testing.T, r *Redis) {
 	after, err := r.Evaluate(Request{Holder: who, Limits: l})
 	if err != nil || after.Passed || after.State != Revoked || after.Windows.Credential.Cur != 1 || after.Windows.Tenant.Cur != 1 || after.Marker != before.Marker {
 		t.Errorf("%+v, %v", after, err)
-	}
-}
-
-// During a rolling update, an identity of the previous version writes only the previous key. The stronger state of both applies.
-func previousState(t *testing.T, r *Redis) {
-	t.Helper()
-	for _, c := range []struct{ state, previous, want string }{
-		{"", Revoked, Revoked}, {"3", Revoked, Revoked}, {Revoked, "9", Revoked}, {"", "4", "4"}, {"3", "4", "4"}, {"12", "4", "12"}, {"4", "", "4"}, {"", "", ""},
-	} {
-		who := one()
-		for key, state := range map[string]string{who.StateKey(): c.state, who.PreviousStateKey(): c.previous} {
-			if state == "" {
-				continue
-			}
-			if err := r.client.Set(t.Context(), key, state, time.Minute).Err(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got, err := r.Evaluate(Request{Holder: who, Limits: limits(600, 3000)}); err != nil || got.State != c.want {
-			t.Errorf("state %q, previous %q: %q, want %q: %v", c.state, c.previous, got.State, c.want, err)
-		}
 	}
 }
 

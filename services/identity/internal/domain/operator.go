@@ -3,7 +3,6 @@ package domain
 import (
 	"errors"
 	"net/mail"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -235,19 +234,6 @@ func FoldEmail(s string) string {
 		host = name
 	}
 	return local + "@" + host
-}
-
-// FoldedEmails returns the forms in which an address can be stored: the one of FoldEmail, and those of earlier versions.
-func FoldedEmails(s string) []string {
-	fold := FoldEmail(s)
-	forms := []string{fold, strings.ToLower(strings.TrimSpace(s)), norm.NFD.String(fold)}
-	if local, host, found := cutLast(fold, "@"); found {
-		if name, err := idna.Lookup.ToASCII(host); err == nil {
-			forms = append(forms, local+"@"+name)
-		}
-	}
-	slices.Sort(forms[1:])
-	return slices.Compact(forms)
 }
 
 func cutLast(s, sep string) (before, after string, found bool) {

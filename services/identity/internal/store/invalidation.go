@@ -80,20 +80,16 @@ return 1`)
 // Redis is where the gateways look up invalidations on every request.
 type Redis struct{ Client redis.UniversalClient }
 
-// stateKeys returns the keys of a credential's state: the one that gateways read, with the tenant as its hash tag, and the one that
-// gateways of the previous version read. Without the second one, these would miss revocations during a rolling update. The next
-// version can drop it.
-func stateKeys(s domain.Invalidation) [2]string {
-	return [2]string{"st:{" + s.TenantID.String() + "}:" + s.Credential(), "st:{" + s.Credential() + "}"}
+// stateKey returns the key of a credential's state that gateways read. Its hash tag is the tenant.
+func stateKey(s domain.Invalidation) string {
+	return "st:{" + s.TenantID.String() + "}:" + s.Credential()
 }
 
 // Publish writes the invalidations to the keys that the gateways read, in one round trip. Writing twice changes nothing.
 func (r Redis) Publish(ctx context.Context, list []domain.Invalidation) error {
 	pipe := r.Client.Pipeline()
 	for _, s := range list {
-		for _, key := range stateKeys(s) {
-			publish.Eval(ctx, pipe, []string{key}, s.Value, int(s.Lifetime().Seconds()))
-		}
+		publish.Eval(ctx, pipe, []string{stateKey(s)}, s.Value, int(s.Lifetime().Seconds()))
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return fmt.Errorf("publish invalidations: %w", err)

@@ -28,15 +28,13 @@ func OperatorForUpdate(ctx context.Context, tx pg.Tx, id domain.OperatorID) (dom
 
 // OperatorByEmail returns an operator by its address in any case and Unicode form.
 func OperatorByEmail(ctx context.Context, q pg.Q, email string) (domain.Operator, error) {
-	return oneOperator(ctx, q, `select `+operatorColumns+` from operators where email_lower = any($1) order by email_lower = $2 desc limit 1`,
-		domain.FoldedEmails(email), domain.FoldEmail(email))
+	return oneOperator(ctx, q, `select `+operatorColumns+` from operators where email_lower = $1`, domain.FoldEmail(email))
 }
 
 // InsertOperator adds an operator unless the address is in use, and returns the operator with the address. Its row is locked.
 func InsertOperator(ctx context.Context, tx pg.Tx, o domain.Operator) (domain.Operator, error) {
-	_, err := tx.Exec(ctx, `insert into operators (id, email, email_lower, name, created_at, updated_at) select $1, $2, $3, $4, $5, $5
-		where not exists (select from operators where email_lower = any($6)) on conflict (email_lower) do nothing`,
-		o.ID, o.Email, domain.FoldEmail(o.Email), o.Name, o.CreatedAt, domain.FoldedEmails(o.Email))
+	_, err := tx.Exec(ctx, `insert into operators (id, email, email_lower, name, created_at, updated_at) values ($1, $2, $3, $4, $5, $5)
+		on conflict (email_lower) do nothing`, o.ID, o.Email, domain.FoldEmail(o.Email), o.Name, o.CreatedAt)
 	if err != nil {
 		return domain.Operator{}, fmt.Errorf("insert operator: %w", err)
 	}

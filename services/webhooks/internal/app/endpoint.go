@@ -83,7 +83,7 @@ func (a *Endpoints) Create(ctx context.Context, tx pg.Tx, w EndpointWrite) (doma
 	if err != nil {
 		return domain.EndpointWithSecret{}, err
 	}
-	e.CreatedBy = new(caller.FromContext(ctx).Actor())
+	e.CreatedBy = caller.FromContext(ctx).Actor()
 	e.Holder = e.CreatedBy
 	if e, err = store.InsertEndpoint(ctx, tx, e); err != nil {
 		return domain.EndpointWithSecret{}, err

@@ -62,8 +62,8 @@ type Endpoint struct {
 	DisabledReason      *Reason
 	MaxInFlight         int
 	MaxPerSecond        int
-	CreatedBy           *string  // id of the key, grant or operator; nil for an endpoint of an earlier version
-	Holder              *string  // the credential with which it ends: CreatedBy, or the one that enabled it after that one had ended
+	CreatedBy           string   // id of the key, grant or operator
+	Holder              string   // the credential with which it ends: CreatedBy, or the one that enabled it after that one had ended
 	HeaderNames         []string // the names of its EndpointHeaders, sorted; only the dispatcher opens the values
 	ConsecutiveFailures int
 	FailedWaiting       int // the number of deliveries that were waiting when the platform disabled it, up to MaxCounted
@@ -193,7 +193,7 @@ func (e Endpoint) SwitchedTo(s Status) Endpoint {
 // now on.
 func (e Endpoint) EnabledBy(actor string, before Endpoint) Endpoint {
 	if e.Status == Enabled && before.DisabledReason != nil && *before.DisabledReason == Revoked {
-		e.Holder = &actor
+		e.Holder = actor
 	}
 	return e
 }

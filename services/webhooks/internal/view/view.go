@@ -22,7 +22,7 @@ func Endpoint(e domain.Endpoint, mode api.Mode) api.WebhookEndpoint {
 		Description: api.OrNull(e.Description), Status: api.WebhookEndpointStatus(e.Status),
 		DisabledReason: api.OrNull((*api.WebhookEndpointDisabledReason)(e.DisabledReason)),
 		MaxInFlight:    e.MaxInFlight, MaxPerSecond: e.MaxPerSecond, Headers: headers(e.HeaderNames), ConsecutiveFailures: e.ConsecutiveFailures,
-		Warning: api.OrNull(e.Warning()), CreatedBy: api.OrNull(e.CreatedBy), Mode: mode, Version: e.Version, CreatedAt: e.CreatedAt.UTC(), UpdatedAt: e.UpdatedAt.UTC(),
+		Warning: api.OrNull(e.Warning()), CreatedBy: api.OrNull(&e.CreatedBy), Mode: mode, Version: e.Version, CreatedAt: e.CreatedAt.UTC(), UpdatedAt: e.UpdatedAt.UTC(),
 	}
 }
 
