@@ -79,7 +79,7 @@ type HeldFeed struct {
 // role.
 func HeldFeeds(ctx context.Context, tx pg.Tx, after HeldFeed, limit int) ([]HeldFeed, error) {
 	return pg.Many(ctx, tx, pgx.RowToStructByName[HeldFeed], `select tenant_id, livemode, id, holder from calendar_feeds
-		where holder is not null and (tenant_id, livemode, id) > ($1::uuid, $2, $3::uuid) order by tenant_id, livemode, id limit $4`,
+		where (tenant_id, livemode, id) > ($1::uuid, $2, $3::uuid) order by tenant_id, livemode, id limit $4`,
 		after.TenantID.UUID(), after.Livemode, after.ID.UUID(), limit)
 }
 
