@@ -93,7 +93,7 @@ func (s Span) Move(day time.Time, n int) time.Time {
 type Bookings struct {
 	Data      []CalendarBooking `json:"data"`
 	Truncated bool              `json:"truncated"` // there are more than the response contains
-	Closures  []CalendarClosure `json:"closures"`  
+	Closures  []CalendarClosure `json:"closures"`
 }
 
 // CalendarClosure is a closure in a response of bookings for a calendar.

@@ -72,7 +72,7 @@ func PutBookings(ctx context.Context, tx pg.Tx, list map[BookingKey]domain.Booki
 	_, err := tx.Exec(ctx, putBooking+`
 		select * from unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::bigint[],
 			$9::bigint[]) l (tenant_id, livemode, id, customer_id, service_id, status, currency, total, version)
-		order by tenant_id, livemode, id`+unlessKnown, tenants, modes, keys, customers, services,  status, currencies, totals, versions)
+		order by tenant_id, livemode, id`+unlessKnown, tenants, modes, keys, customers, services, status, currencies, totals, versions)
 	if err != nil {
 		return fmt.Errorf("put %d bookings: %w", n, err)
 	}
