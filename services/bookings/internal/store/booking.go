@@ -16,7 +16,7 @@ import (
 
 const bookingColumns = `b.id, b.number, b.status, b.customer_id, b.lead_id, b.quote_id, b.service_id, b.unit_id, b.package_id,
 	b.package_snapshot, b.event_type, b.event_day, b.event_at, b.event_start, b.event_end, b.starts_at, b.ends_at, b.timezone,
-	b.guest_count, b.exclusive, b.session_id, coalesce(b.seats, 0), b.notes, b.currency, b.total, b.gross, b.taxes, b.deposit, b.paid, b.refunded, b.disputed,
+	b.guest_count, b.exclusive, b.session_id, coalesce(b.seats, 0), b.notes, b.currency, b.total, coalesce(b.gross, b.total), b.taxes, b.deposit, b.paid, b.refunded, b.disputed,
 	b.account_version, b.invoiced, b.dues, b.placed, b.credited, b.deposit_paid, b.hold_expires_at, b.cancel_reason,
 	b.cancel_policy, b.refund_due, b.ended_account, b.metadata, b.version, b.created_at, b.updated_at, b.confirmed_at, b.cancelled_at, b.expired_at, b.completed_at,
 	b.sort_starts_at, array(select i.invoice_id from booking_invoices i where i.tenant_id = b.tenant_id and i.livemode = b.livemode and i.booking_id = b.id

@@ -287,7 +287,7 @@ func scanReportBooking(row pgx.CollectableRow) (report.Booking, error) {
 func BookedDuring(ctx context.Context, q pg.Q, d report.Days, now time.Time) ([]report.Booked, error) {
 	parts := make([]string, len(during))
 	for i, part := range during {
-		parts[i] = `select b.event_day, b.status, b.currency, b.gross, b.paid, b.refunded, b.unit_id, b.event_start is not null, b.starts_at, b.ends_at
+		parts[i] = `select b.event_day, b.status, b.currency, coalesce(b.gross, b.total), b.paid, b.refunded, b.unit_id, b.event_start is not null, b.starts_at, b.ends_at
 			from bookings b where b.tenant_id = @tenant and b.livemode = @live and ` + part + ` and ` + standing + `
 			  and (b.event_day between @first and @last or b.unit_id is not null and b.starts_at < @to and b.ends_at > @from)`
 	}

@@ -198,7 +198,10 @@ func TestDefaultTaxesOfAService(t *testing.T) {
 	w.bookings.AddItem(domain.CatalogueItem{ID: service.String(), Version: 1, Details: domain.CatalogueDetails{Taxes: &[]money.Tax{{Name: "Reduced", Rate: 70_000}}}})
 	w.bookings.AddItem(domain.CatalogueItem{ID: plain.String(), Version: 1, Details: domain.CatalogueDetails{}})
 	w.bookings.AddItem(domain.CatalogueItem{ID: free.String(), Version: 1, Details: domain.CatalogueDetails{Taxes: &[]money.Tax{}}})
-	pkg := w.bookings.AddPackage(domain.PackagePrice{Name: "Tour", Service: service, Total: usdOf(10000), Deposit: usdOf(2500)})
+	pkg := w.bookings.AddPackage(domain.PackagePrice{
+		Name: "Tour", Service: service, Total: usdOf(10000), Deposit: usdOf(2500),
+		Defaults: domain.TaxDefaults{Behavior: domain.TaxExclusive, Taxes: []money.Tax{{Name: "Reduced", Rate: 70_000}}},
+	})
 	customer := w.create(ctx, "")
 	const reduced, standard = "Reduced 7 on 10000: 700", "VAT 19 on 10000: 1900"
 	line := `"line_items":[` + taxLine(10000, "") + `]`

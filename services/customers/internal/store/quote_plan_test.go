@@ -29,13 +29,13 @@ func fillQuotes(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
 		`
 		insert into customers (tenant_id, livemode, id, first_name, email, email_lower, version, created_at, updated_at)
 		select '%[1]x', false, ('00000000-0000-0000-0000-' || lpad(n::text, 12, '0'))::uuid, 'f', 'e', 'e', 1, now(), now() from generate_series(0, 99) n`, `
-		insert into quotes (tenant_id, livemode, id, number, status, customer_id, lead_id, booking_id, timezone, event_day, line_items, currency,
+		insert into quotes (tenant_id, livemode, id, number, status, customer_id, lead_id, booking_id, timezone, event_day, guest_count, line_items, currency,
 			subtotal, discount, tax, total, deposit, expires_at, accept_until, accept_next, created_at, updated_at)
 		select '%[1]x', false, gen_random_uuid(), 'Q-' || n, case when n %% 50 = 0 then 'sent' when n %% 50 = 1 then 'draft' else 'accepted' end,
 			('00000000-0000-0000-0000-' || lpad((n %% 100)::text, 12, '0'))::uuid,
 			case when n %% 100 = 7 then ('00000000-0000-0000-0000-' || lpad((n / 1000)::text, 12, '0'))::uuid end,
 			case when n %% 50 > 1 then ('00000000-0000-0000-0001-' || lpad(n::text, 12, '0'))::uuid end,
-			'UTC', '2031-05-01', '[]', 'USD', 0, 0, 0, 0, 0, now() + (case when n %% 200 = 0 then -1 else 1 end) * interval '1 hour',
+			'UTC', '2031-05-01', 1, '[]', 'USD', 0, 0, 0, 0, 0, now() + (case when n %% 200 = 0 then -1 else 1 end) * interval '1 hour',
 			case when n %% 500 = 50 then now() end, case when n %% 500 = 50 then now() end,
 			now() - n * interval '1 minute', now() - n * interval '1 minute'
 		from generate_series(1, %[2]d) n`, `
