@@ -108,13 +108,6 @@ func (r *Redis) DownFor(h Holder) time.Duration {
 	return time.Since(time.Unix(0, since))
 }
 
-// isDown reports whether the node of a key is down or unknown.
-func (r *Redis) isDown(key string) bool {
-	down := true
-	r.with(key, func(n *node) { down = n.down.Load() })
-	return down
-}
-
 // with calls use with the node of a key. The node is not stopped meanwhile. It does not call use if the node is unknown.
 func (r *Redis) with(key string, use func(*node)) {
 	<-r.ready
