@@ -15,7 +15,6 @@ create table customers (
     created_at      timestamptz not null,
     updated_at      timestamptz not null,
     erased_at       timestamptz,          -- set: a tombstone without personal data, which nothing reads
-    search_version  bigint      not null default 0, -- the version whose words customer_words contains; a worker writes those of rows that are behind
     tax_id          text,
     billing_address json,
     country         text,
@@ -26,7 +25,6 @@ create index customers_created on customers (tenant_id, livemode, created_at des
 create index customers_synced on customers (tenant_id, livemode, updated_at, id); -- sort=updated_at also lists erased customers
 create index customers_email on customers (tenant_id, livemode, email_lower, created_at desc, id desc) where erased_at is null;
 create index customers_phone on customers (tenant_id, livemode, phone, created_at desc, id desc) where erased_at is null;
-create index customers_unsearched on customers (id) where search_version <> version;
 
 -- The two tables below are indexes that SQL cannot declare, written with the customer's row. Under row-level
 -- security only leakproof comparisons reach an index: = on pairs, >= and < on words in byte order.
@@ -55,7 +53,6 @@ create table catalogue_items (
     livemode        boolean          not null default nullif(current_setting('app.livemode', true), '')::boolean,
     id              text collate "C" not null, -- srv_…, un_… or pkg_…
     version         bigint           not null,
-    details_version bigint,                    -- the version of the item that the next two columns belong to
     service_id      uuid,                      -- of a package
     default_taxes   json,                      -- of a service: money.Tax; null: those of the operator
     primary key (tenant_id, livemode, id)
@@ -72,8 +69,7 @@ create table bookings (
     currency    text    not null,
     total       bigint  not null,
     version     bigint  not null,
-    service_id  uuid,                          -- by which the taxes of its invoices are looked up
-    described   boolean not null default false, -- whether service_id is known
+    service_id  uuid,             -- by which the taxes of its invoices are looked up
     primary key (tenant_id, livemode, id)
 );
 
@@ -130,7 +126,6 @@ create table leads (
     -- What a lead without a customer says of a person is exported and erased with the customer of its newest quote. No reader sees it.
     quoted_customer_id      uuid,
     person_id               uuid        generated always as (coalesce(customer_id, quoted_customer_id)) stored,
-    search_version          bigint      not null default 0, -- as in customers
     check ((converting_until is null) = (converting_customer_id is null) and (converting_until is null) = (converting_body is null)),
     check ((status = 'converted') = (converted_at is not null)),
     check ((budget is null) = (budget_currency is null)),
@@ -147,7 +142,6 @@ create index leads_converting on leads (converting_until, id) where converting_u
 create index leads_converting_email on leads (tenant_id, livemode, email_lower)
     where converting_until is not null and converting_new_customer;
 create index leads_converting_customer on leads (tenant_id, livemode, converting_customer_id) where converting_until is not null;
-create index leads_unsearched on leads (id) where search_version <> version;
 
 create table lead_words (
     tenant_id uuid             not null default nullif(current_setting('app.tenant_id', true), '')::uuid,
@@ -469,8 +463,7 @@ select protect(t) from unnest(array['customers', 'customer_words', 'customer_met
     'lead_words', 'lead_metadata', 'quotes', 'quote_metadata', 'quote_counters', 'invoices', 'invoice_payments', 'invoice_metadata',
     'invoice_counters', 'credit_notes', 'credit_note_refunds', 'credit_note_counters', 'money_accounts', 'charges']::regclass[]) t;
 -- The worker finds what is due, and no more. Each row is written in its own tenant's transaction.
-select open_to_worker('customers', 'select (tenant_id, livemode, id, version, search_version)'),
-       open_to_worker('leads', 'select (tenant_id, livemode, id, converting_until, converting_tries, converting_since, version, search_version)'),
+select open_to_worker('leads', 'select (tenant_id, livemode, id, converting_until, converting_tries, converting_since)'),
        open_to_worker('quotes', 'select (tenant_id, livemode, id, status, expires_at, accept_until, accept_next, accept_since)'),
        open_to_worker('credit_notes', 'select (tenant_id, livemode, id, call_since, call_until, call_next)'),
        open_to_worker('charges', 'select'), open_to_worker('test_clocks', 'select'), open_to_worker('bookings', 'select, insert, update');

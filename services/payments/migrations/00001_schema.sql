@@ -384,7 +384,6 @@ create table money_accounts (
     constraint money_accounts_sums check (received >= 0 and returned >= 0 and held >= 0 and unbacked >= 0 and disputed >= 0),
     constraint money_accounts_backed check (returned + held <= received + unbacked)
 );
-create index money_accounts_unpublished on money_accounts (tenant_id, livemode, id) where emitted < version;
 
 -- What has changed the sums of an account. Append only: an error is reversed by another entry.
 create table money_entries (
@@ -419,7 +418,7 @@ select open_to_worker('gateway_accounts', 'select, update'), open_to_worker('gat
        open_to_worker('booking_settlements', 'select, insert, update'), open_to_worker('automatic_refunds', 'select'),
        open_to_worker('payment_intents', 'select, delete'), open_to_worker('payment_intent_metadata', 'select, delete'),
        open_to_worker('refunds', 'select, delete'), open_to_worker('refund_allocations', 'select, delete'),
-       open_to_worker('refund_metadata', 'select, delete'), open_to_worker('money_accounts', 'select');
+       open_to_worker('refund_metadata', 'select, delete');
 grant insert on inbox to "${WORKER_ROLE}";
 
 -- +goose ENVSUB OFF

@@ -51,7 +51,7 @@ var rows = []pgtest.Row{
 
 func TestIsolation(t *testing.T) {
 	t.Parallel()
-	pgtest.Isolation(t, migrations.FS, rows, "leads_converting", "customers_unsearched", "leads_unsearched", "quotes_due", "quotes_left", "credit_notes_calls")
+	pgtest.Isolation(t, migrations.FS, rows, "leads_converting", "quotes_due", "quotes_left", "credit_notes_calls")
 }
 
 func TestWorkerSeesOnlyWhatItServes(t *testing.T) {
