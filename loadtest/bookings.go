@@ -159,7 +159,7 @@ func (s *shop) addUnits(ctx context.Context) error {
 
 // unitUUID returns the i-th unit's id. unitSQL does the same with a number in SQL.
 func unitUUID(i int) (u [16]byte) {
-	u[0], u[6], u[8], u[15] = 0xff, 0x70, 0x80, byte(i) //nolint:gosec // there are 65 units
+	u[0], u[6], u[8], u[15] = 0xff, 0x70, 0x80, byte(i)
 	return u
 }
 

@@ -60,7 +60,7 @@ func (b *bench) commit(ctx context.Context, checkout string) (string, error) {
 }
 
 func git(ctx context.Context, checkout string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // constant arguments
+	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = checkout
 	out, err := cmd.Output()
 	if err != nil {

@@ -139,7 +139,7 @@ func run(ctx context.Context, cfg settings, out io.Writer) error {
 		if b.Profile, err = filepath.Abs(cfg.Profile); err != nil {
 			return err
 		}
-		if err := os.MkdirAll(b.Profile, 0o755); err != nil { //nolint:gosec // profiles are no secret
+		if err := os.MkdirAll(b.Profile, 0o755); err != nil {
 			return err
 		}
 	}

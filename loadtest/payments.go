@@ -234,7 +234,7 @@ func (b *bench) reconciler(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(checkout, "bin", "local"), "with", "--kafka", "none", "--", //nolint:gosec // our own program
+	cmd := exec.CommandContext(ctx, filepath.Join(checkout, "bin", "local"), "with", "--kafka", "none", "--",
 		"go", "test", "-run", "^$", "-bench", "Reconciler", "-benchtime", "3x", "./internal/api")
 	cmd.Dir = filepath.Join(checkout, "services", "payments")
 	out, err := cmd.CombinedOutput()
@@ -396,7 +396,7 @@ func (t *cardTenant) unpriced(ctx context.Context, key string) (id string, err e
 
 // gatewayCommand runs `payments gateway` with the service's settings and a secret, and reads its output.
 func (b *bench) gatewayCommand(ctx context.Context, s *standIn, secret string, out any, args ...string) error {
-	cmd := exec.CommandContext(ctx, filepath.Join(b.platform.Dir, "bin", "payments"), append([]string{"gateway"}, args...)...) //nolint:gosec // our own program
+	cmd := exec.CommandContext(ctx, filepath.Join(b.platform.Dir, "bin", "payments"), append([]string{"gateway"}, args...)...)
 	cmd.Dir, cmd.Env = b.platform.Dir, append(s.env[:len(s.env):len(s.env)], secret)
 	var failed bytes.Buffer
 	cmd.Stderr = &failed

@@ -162,7 +162,7 @@ func (b *bench) tenant(ctx context.Context, slug string) (string, error) {
 
 // identity runs identity's command-line tool and decodes the JSON in its output.
 func (b *bench) identity(ctx context.Context, out any, args ...string) error {
-	cmd := exec.CommandContext(ctx, filepath.Join(b.platform.Dir, "bin", "identity"), args...) //nolint:gosec // our own program
+	cmd := exec.CommandContext(ctx, filepath.Join(b.platform.Dir, "bin", "identity"), args...)
 	cmd.Dir = b.platform.Dir
 	text, err := cmd.Output()
 	if err == nil {

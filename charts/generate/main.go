@@ -30,7 +30,7 @@ func write(root string) error {
 		return err
 	}
 	for path, text := range all {
-		if err := os.WriteFile(filepath.Join(root, path), text, 0o644); err != nil { //nolint:gosec // sources are readable
+		if err := os.WriteFile(filepath.Join(root, path), text, 0o644); err != nil {
 			return err
 		}
 	}

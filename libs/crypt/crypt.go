@@ -75,7 +75,7 @@ func parse(keys string) (*ring, error) {
 func (b *Box) Head() []byte { return b.current().head() }
 
 func (b *ring) head() []byte {
-	return append([]byte{version, byte(len(b.first))}, b.first...) //nolint:gosec // NewBox bounds a key id
+	return append([]byte{version, byte(len(b.first))}, b.first...)
 }
 
 // Seal encrypts plain and binds it to aad, which must also be passed to Open. aad should identify the row that the text belongs to.

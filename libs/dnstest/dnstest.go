@@ -41,7 +41,7 @@ func (z Zone) serve(c net.Conn) {
 		if err != nil {
 			return
 		}
-		if _, err := c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(response))), response...)); err != nil { //nolint:gosec // a message of DNS has less than 64 KiB
+		if _, err := c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(response))), response...)); err != nil {
 			return
 		}
 	}

@@ -80,7 +80,7 @@ func (id ID[P]) UUID() [16]byte { return id.uuid }
 // Time returns the time at which the id was created, to the millisecond, as stored in its UUIDv7.
 func (id ID[P]) Time() time.Time {
 	ms := binary.BigEndian.Uint64(append([]byte{0, 0}, id.uuid[:6]...))
-	return time.UnixMilli(int64(ms)).UTC() //nolint:gosec // 48 bits fit
+	return time.UnixMilli(int64(ms)).UTC()
 }
 
 // MarshalText implements encoding.TextMarshaler with the public form.

@@ -54,7 +54,7 @@ func StartSecure(t testing.TB) Secure {
 	for _, mechanism := range []string{"SCRAM-SHA-256", "SCRAM-SHA-512"} {
 		format = append(format, "--add-scram", fmt.Sprintf(`%s=[name="%s",password="%s"]`, mechanism, User, Password))
 	}
-	if out, err := exec.CommandContext(t.Context(), java, format...).CombinedOutput(); err != nil { //nolint:gosec // java from the path
+	if out, err := exec.CommandContext(t.Context(), java, format...).CombinedOutput(); err != nil {
 		t.Fatalf("formatting Kafka's folder: %v: %s", err, out)
 	}
 	run(t, java, append(args, "kafka.Kafka", conf), filepath.Join(dir, "log"), addr[0], addr[1])
@@ -112,12 +112,12 @@ func findJars(t testing.TB) (java, jars string) {
 // run starts the process, waits until it listens on every address, and stops it when kill is called and at the end of the test.
 func run(t testing.TB, path string, args []string, logFile string, addresses ...string) (kill func()) {
 	t.Helper()
-	log, err := os.Create(logFile) //nolint:gosec // in the test's folder
+	log, err := os.Create(logFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close()                  // The process has its own descriptor.
-	cmd := exec.Command(path, args...) //nolint:gosec // java from the path; it ends below
+	defer log.Close() // The process has its own descriptor.
+	cmd := exec.Command(path, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func freeAddresses(t testing.TB, n int) []string {
 
 func read(t testing.TB, file string) string {
 	t.Helper()
-	b, err := os.ReadFile(file) //nolint:gosec // in the test's folder
+	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

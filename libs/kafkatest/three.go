@@ -51,7 +51,7 @@ func StartThree(t testing.TB, diskBytes int) Three {
 				"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", filepath.Join(jars, "*"),
 			}
 			format := append(args[:len(args):len(args)], "kafka.tools.StorageTool", "format", "-t", clusterID, "-c", conf)
-			if out, err := exec.CommandContext(t.Context(), java, format...).CombinedOutput(); err != nil { //nolint:gosec // java from the path
+			if out, err := exec.CommandContext(t.Context(), java, format...).CombinedOutput(); err != nil {
 				t.Errorf("formatting Kafka's folder: %v: %s", err, out)
 				return
 			}
@@ -108,7 +108,7 @@ func mount(t testing.TB, dir string, bytes int) {
 // fill writes until the disk is full.
 func fill(t testing.TB, file string) {
 	t.Helper()
-	f, err := os.Create(file) //nolint:gosec // in the test's folder
+	f, err := os.Create(file)
 	if err != nil {
 		t.Fatal(err)
 	}

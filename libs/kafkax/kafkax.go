@@ -104,7 +104,7 @@ func (w *Writer) produce(ctx context.Context, msgs []Message) error {
 	for i, m := range msgs {
 		records[i] = &kgo.Record{
 			Topic: w.cluster.Prefix + m.Topic, Key: []byte(m.Key), Value: m.Value, Headers: toHeaders(m.Headers),
-			Partition: int32(m.Partitions), //nolint:gosec // no cluster has two billion; selectPartition reads it
+			Partition: int32(m.Partitions),
 		}
 	}
 	return w.client.ProduceSync(ctx, records...).FirstErr()
@@ -219,7 +219,7 @@ func EnsureTopics(ctx context.Context, c Cluster, topics []Topic) error {
 
 func createTopic(ctx context.Context, admin *kadm.Client, name string, t Topic) error {
 	retention := cmp.Or(t.Retention, defaultRetention)
-	partitions := int32(max(t.Partitions, 1))                            //nolint:gosec // no cluster has two billion
+	partitions := int32(max(t.Partitions, 1))
 	_, err := admin.CreateTopic(ctx, partitions, -1, map[string]*string{ // -1: the cluster's default replication
 		"retention.ms":   kadm.StringPtr(strconv.FormatInt(retention.Milliseconds(), 10)),
 		"cleanup.policy": kadm.StringPtr("delete"),

@@ -57,7 +57,7 @@ func (r *redrive) run(ctx context.Context) error {
 	}
 	reader, err := kgo.NewClient(r.cluster.options(
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.topic: from}), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.FetchMaxBytes(int32(r.batchBytes)), kgo.FetchMaxPartitionBytes(int32(r.batchBytes)), kgo.MaxConcurrentFetches(1), //nolint:gosec // BATCH_BYTES is below 2 GiB
+		kgo.FetchMaxBytes(int32(r.batchBytes)), kgo.FetchMaxPartitionBytes(int32(r.batchBytes)), kgo.MaxConcurrentFetches(1),
 	)...)
 	if err != nil {
 		return err

@@ -48,9 +48,9 @@ func (a Amount) allocate(weights []int64) ([]int64, error) {
 	units, sign := a.size()
 	rests := make([]uint64, len(weights))
 	for i, w := range weights {
-		high, low := bits.Mul64(uint64(units), uint64(w)) //nolint:gosec // not negative
-		part, rest := bits.Div64(high, low, sum)          // high < sum, because no weight exceeds the sum
-		parts[i], rests[i] = int64(part), rest            //nolint:gosec // at most units
+		high, low := bits.Mul64(uint64(units), uint64(w))
+		part, rest := bits.Div64(high, low, sum) // high < sum, because no weight exceeds the sum
+		parts[i], rests[i] = int64(part), rest
 	}
 	fill(parts, units, sign, func(i, j int) int { return cmp.Compare(rests[i], rests[j]) })
 	return parts, nil

@@ -52,7 +52,7 @@ func Step(code string) int64 {
 }
 
 // CardUnit returns the unit of card payments and their refunds, in minor units: the payment gateway accepts multiples of it only. It is the
-// Step, except for the ariary, which the gateway counts in whole units.
+// Step, except for MGA, which the gateway counts in whole units.
 func CardUnit(code string) int64 {
 	if code == "MGA" {
 		return 100
@@ -100,10 +100,10 @@ func Product(bps ...int64) Factor {
 	word, next := uint64(1), new(big.Int)
 	take := func() { f.num.Mul(f.num, next.SetUint64(word)) }
 	for _, b := range bps {
-		over, product := bits.Mul64(word, uint64(b)) //nolint:gosec // not negative
+		over, product := bits.Mul64(word, uint64(b))
 		if over != 0 {
 			take()
-			product = uint64(b) //nolint:gosec // not negative
+			product = uint64(b)
 		}
 		word = product
 	}

@@ -125,7 +125,7 @@ func (c *Codec) Parse(ctx context.Context, q contract.Query, operation string) (
 func (c *Codec) Next(r Request, last Position) string {
 	k := c.keys()[0]
 	out := make([]byte, 0, 2+len(k.id)+8+16+macSize)
-	out = append(out, version, byte(len(k.id))) //nolint:gosec // a key id has 8 characters at most
+	out = append(out, version, byte(len(k.id)))
 	out = append(out, k.id...)
 	out = binary.BigEndian.AppendUint64(out, uint64(last.At.UnixMicro()))
 	out = append(out, last.ID[:]...)
@@ -145,7 +145,7 @@ func (c *Codec) open(cursor string, binding []byte) (*Position, error) {
 	kid, body := string(signed[2:2+kidLen]), signed[2+kidLen:]
 	for _, k := range c.keys() {
 		if k.id == kid && hmac.Equal(sum, mac(k.secret, signed, binding)) {
-			at := time.UnixMicro(int64(binary.BigEndian.Uint64(body))).UTC() //nolint:gosec // written from int64
+			at := time.UnixMicro(int64(binary.BigEndian.Uint64(body))).UTC()
 			return &Position{At: at, ID: [16]byte(body[8:])}, nil
 		}
 	}

@@ -93,7 +93,7 @@ func (p *Pair) find() {
 }
 
 func (p *Pair) command(name string, args ...string) *osexec.Cmd {
-	cmd := osexec.Command(filepath.Join(p.bin, name), args...) //nolint:gosec // a program of PostgreSQL
+	cmd := osexec.Command(filepath.Join(p.bin, name), args...)
 	cmd.Dir, cmd.SysProcAttr = p.dir, &syscall.SysProcAttr{Credential: p.user, Setpgid: true}
 	return cmd
 }
@@ -111,7 +111,7 @@ func (p *Pair) serve(data string, port int) (pid int, kill func()) {
 	cmd := p.command("postgres", "-D", data, "-p", strconv.Itoa(port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
 		"-c", "max_connections=400", "-c", "shared_buffers=32MB", "-c", "wal_level=replica", "-c", "wal_receiver_timeout=5s",
 		"-c", "fsync=off") // the machine goes on when the server is killed
-	log, err := os.Create(data + ".log") //nolint:gosec // in the test's folder
+	log, err := os.Create(data + ".log")
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -235,12 +235,12 @@ func run(t testing.TB, port int, args ...string) server {
 		t.Skip("there is no redis-server")
 	}
 	logFile := filepath.Join(t.TempDir(), "log")
-	log, err := os.Create(logFile) //nolint:gosec // in the test's folder
+	log, err := os.Create(logFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close()                  // The process has its own descriptor.
-	cmd := exec.Command(path, args...) //nolint:gosec // redis-server from the path; it ends below
+	defer log.Close() // The process has its own descriptor.
+	cmd := exec.Command(path, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -252,7 +252,7 @@ func run(t testing.TB, port int, args ...string) server {
 	eventually(t, "redis-server listens", func() bool {
 		select {
 		case <-ended:
-			text, _ := os.ReadFile(logFile) //nolint:gosec // in the test's folder
+			text, _ := os.ReadFile(logFile)
 			if strings.Contains(string(text), "'tls-port") || strings.Contains(string(text), "'--tls-") {
 				t.Skip("this redis-server was built without TLS")
 			}

@@ -152,7 +152,7 @@ var (
 
 // Read returns the content of a file without the line end after it.
 func Read(file string) (string, error) {
-	f, err := os.Open(file) //nolint:gosec // the operator names the file
+	f, err := os.Open(file)
 	if err != nil {
 		return "", err
 	}

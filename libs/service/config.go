@@ -134,7 +134,7 @@ func EnvFile() string {
 }
 
 func addFile(vars map[string]string, name string) error {
-	f, err := os.Open(name) //nolint:gosec // the program or its operator names the file
+	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

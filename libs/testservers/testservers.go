@@ -23,7 +23,7 @@ import (
 )
 
 // Missing is the exit status of `local with --share` if a server is not installed.
-const Missing = 69 // EX_UNAVAILABLE of sysexits.h
+const Missing = 69 // EX_UNAVAILABLE of BSD
 
 // Names of files in the folder that the test processes of a checkout share.
 const (
@@ -119,7 +119,7 @@ func checkout() (string, error) {
 
 // Lock opens a file and locks it as flock(2) does with how. Closing the file unlocks it.
 func Lock(path string, how int) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // a file in the folder of the servers
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("test servers: %w", err)
 	}
@@ -138,19 +138,19 @@ func Lock(path string, how int) (*os.File, error) {
 func launch(root, dir string) (map[string]string, error) {
 	_ = os.Remove(filepath.Join(dir, EnvFile))
 	for program, folder := range map[string]string{"local": "services/local", "local-kafka": "services/local/kafka"} {
-		build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "bin", program), "./"+folder) //nolint:gosec // our own programs
+		build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "bin", program), "./"+folder)
 		build.Dir = root
 		if out, err := build.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("build %s: %w: %s", program, err, out)
 		}
 	}
 	path := filepath.Join(dir, "log")
-	log, err := os.Create(path) //nolint:gosec // a file in the folder of the servers
+	log, err := os.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("test servers: %w", err)
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.Command(filepath.Join(dir, "bin", "local"), "with", "--share", dir) //nolint:gosec // our own program
+	cmd := exec.Command(filepath.Join(dir, "bin", "local"), "with", "--share", dir)
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start test servers: %w", err)
@@ -160,7 +160,7 @@ func launch(root, dir string) (map[string]string, error) {
 	for {
 		select {
 		case err := <-ended:
-			text, _ := os.ReadFile(path) //nolint:gosec // as above
+			text, _ := os.ReadFile(path)
 			if cmd.ProcessState.ExitCode() == Missing {
 				return nil, fmt.Errorf("%w: %s", errMissing, strings.TrimSpace(string(text)))
 			}
@@ -175,7 +175,7 @@ func launch(root, dir string) (map[string]string, error) {
 
 // read returns the variables of the servers.
 func read(dir string) (map[string]string, error) {
-	f, err := os.Open(filepath.Join(dir, EnvFile)) //nolint:gosec // as above
+	f, err := os.Open(filepath.Join(dir, EnvFile))
 	if err != nil {
 		return nil, err
 	}

@@ -26,11 +26,11 @@ func writeOrdered(public []byte) error {
 		return fmt.Errorf("internal contracts: %w", err)
 	}
 	for _, path := range append(others, "platform.yaml") {
-		if files[filepath.Base(path)], err = os.ReadFile(path); err != nil { //nolint:gosec // a contract of the checkout
+		if files[filepath.Base(path)], err = os.ReadFile(path); err != nil {
 			return fmt.Errorf("contracts: %w", err)
 		}
 	}
-	if err := os.MkdirAll(orderedFolder, 0o755); err != nil { //nolint:gosec // anybody may read it
+	if err := os.MkdirAll(orderedFolder, 0o755); err != nil {
 		return fmt.Errorf("contracts with x-order: %w", err)
 	}
 	for name, document := range files {
@@ -38,7 +38,7 @@ func writeOrdered(public []byte) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if err := os.WriteFile(filepath.Join(orderedFolder, name), ordered, 0o644); err != nil { //nolint:gosec // anybody may read it
+		if err := os.WriteFile(filepath.Join(orderedFolder, name), ordered, 0o644); err != nil {
 			return fmt.Errorf("contracts with x-order: %w", err)
 		}
 	}

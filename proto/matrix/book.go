@@ -13,7 +13,7 @@ func (j *job) books() bool { return j.view == "sdk" && j.baseURL != "" }
 
 // program writes a program of the folder book into the job's folder.
 func (j *job) program(name, as string) error {
-	text, err := os.ReadFile(filepath.Join(j.source, "book", name)) //nolint:gosec // a file of the checkout
+	text, err := os.ReadFile(filepath.Join(j.source, "book", name))
 	if err != nil {
 		return fmt.Errorf("book: %w", err)
 	}

@@ -24,7 +24,7 @@ func cacheFolder() (string, error) {
 
 // cached returns the folder in the cache for the tools that a file of this folder pins.
 func (m *matrix) cached(kind, pins string) string {
-	text, err := os.ReadFile(filepath.Join(m.source, pins)) //nolint:gosec // a file of the checkout
+	text, err := os.ReadFile(filepath.Join(m.source, pins))
 	if err != nil {
 		panic(err) // the file is part of the checkout
 	}
@@ -41,13 +41,13 @@ func once(folder string, install func() error) error {
 	if _, err := os.Stat(filepath.Join(folder, complete)); err == nil {
 		return nil
 	}
-	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755)); err != nil { //nolint:gosec // anybody may read it
+	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755)); err != nil {
 		return fmt.Errorf("cache: %w", err)
 	}
 	if err := install(); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, complete), nil, 0o644) //nolint:gosec // anybody may read it
+	return os.WriteFile(filepath.Join(folder, complete), nil, 0o644)
 }
 
 // installNode installs the tools of package.json.

@@ -36,7 +36,7 @@ func command(ctx context.Context, folder, name string, args ...string) error {
 func commandWith(ctx context.Context, env []string, folder, name string, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // the tools of this folder
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = folder
 	cmd.Env = append(append(os.Environ(), env...), "GOWORK=off", "GOFLAGS=-mod=mod", "NO_COLOR=1", "npm_config_loglevel=error", "CARGO_TERM_COLOR=never")
 	var out bytes.Buffer
@@ -75,7 +75,7 @@ func (j *job) count(extensions ...string) error {
 // write writes a file into the job's folder.
 func (j *job) write(name, text string) error {
 	path := filepath.Join(j.folder, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // anybody may read it
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // anybody may read it

@@ -71,10 +71,10 @@ func run(views string) error {
 
 // write writes a file, and creates its folder.
 func write(path string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // anybody may read it
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(path, text, 0o644) //nolint:gosec // the same
+	return os.WriteFile(path, text, 0o644)
 }
 
 // address is the URL in the documents. The generators of types do not use it.
@@ -91,13 +91,13 @@ func writeViews(folder string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // anybody may read it
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("views: %w", err)
 	}
 	var failed []error
 	for name, doc := range map[string]*yaml.Node{"sdk": served.SDK, "webhooks": served.Webhooks, "go": forGo} {
 		text, err := view.JSON(doc)
-		failed = append(failed, err, os.WriteFile(filepath.Join(folder, "openapi-"+name+".json"), text, 0o644)) //nolint:gosec // anybody may read it
+		failed = append(failed, err, os.WriteFile(filepath.Join(folder, "openapi-"+name+".json"), text, 0o644))
 	}
 	return errors.Join(failed...)
 }

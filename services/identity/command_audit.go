@@ -133,7 +133,7 @@ func readHeads(file string) (map[string]domain.PrintedHead, error) {
 	if file == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(file) //nolint:gosec // the user names it
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}

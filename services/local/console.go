@@ -90,7 +90,7 @@ func (c *console) file(name string) (*os.File, error) {
 	if f := c.files[name]; f != nil {
 		return f, nil
 	}
-	f, err := os.OpenFile(filepath.Join(c.dir, name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // .run/logs
+	f, err := os.OpenFile(filepath.Join(c.dir, name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err == nil {
 		c.files[name] = f
 	}
@@ -122,7 +122,7 @@ func (c *console) tail(name string, lines int) string {
 	if c.dir == "" {
 		return ""
 	}
-	text, err := os.ReadFile(filepath.Join(c.dir, name+".log")) //nolint:gosec // .run/logs
+	text, err := os.ReadFile(filepath.Join(c.dir, name+".log"))
 	if err != nil {
 		return ""
 	}

@@ -20,7 +20,7 @@ func dataDir(root, run string) (string, error) {
 		return link, os.MkdirAll(link, 0o700)
 	}
 	dir := rootData(root)
-	if err := os.MkdirAll(parts.RootData, 0o755); err != nil { //nolint:gosec // only the folders in it are private
+	if err := os.MkdirAll(parts.RootData, 0o755); err != nil {
 		return "", err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -17,7 +17,7 @@ var errRunning = errors.New("the platform of this checkout is already running")
 
 // lock acquires the checkout's lock. The kernel releases it when this process ends.
 func lock(run string) (release func(), err error) {
-	f, err := os.OpenFile(filepath.Join(run, "lock"), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // .run/lock
+	f, err := os.OpenFile(filepath.Join(run, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func lock(run string) (release func(), err error) {
 // stopHolder signals the process that holds the lock to stop, and reports whether that process exists. The process id of a killed
 // process stays in the file until the next process writes its own.
 func stopHolder(run string) bool {
-	text, err := os.ReadFile(filepath.Join(run, "lock")) //nolint:gosec // of this checkout
+	text, err := os.ReadFile(filepath.Join(run, "lock"))
 	if err != nil {
 		return false
 	}

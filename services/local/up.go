@@ -240,7 +240,7 @@ func (p *platform) migrate(ctx context.Context) error {
 // tool runs a service's executable with arguments in the service's own environment. It returns the output; after an error, both
 // streams.
 func (p *platform) tool(ctx context.Context, s proto.Service, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, p.binary(s.Name), args...) //nolint:gosec // our own executables
+	cmd := exec.CommandContext(ctx, p.binary(s.Name), args...)
 	cmd.Env, cmd.Dir = p.environment(s), p.root
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()

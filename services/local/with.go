@@ -78,7 +78,7 @@ func with(ctx context.Context, kafka string, pooler int, use func(ctx context.Co
 		screen: screen, state: state.Memory(), data: filepath.Join(dir, "data"), mark: dir, throwaway: true,
 		group: &supervise.Group{Notice: screen.say},
 	}
-	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // the servers' user must get through to its folder
+	if err := os.Chmod(dir, 0o711); err != nil {
 		return err
 	}
 	defer s.group.Stop()
@@ -135,7 +135,7 @@ func runInside(ctx context.Context, args, env []string) error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	cmd := exec.Command(args[0], args[1:]...) //nolint:gosec // the user's own command; signals are handed on
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = supervise.Attached()
 	if err := supervise.Start(cmd); err != nil {
@@ -187,7 +187,7 @@ func scratchBase() (string, error) {
 	if os.Geteuid() != 0 {
 		return os.TempDir(), nil
 	}
-	return parts.RootData, os.MkdirAll(parts.RootData, 0o755) //nolint:gosec // only the folders in it are private
+	return parts.RootData, os.MkdirAll(parts.RootData, 0o755)
 }
 
 // sweepScratch removes the folders of killed runs.

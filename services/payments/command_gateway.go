@@ -177,7 +177,7 @@ func (g gateway) keys(required bool) (domain.Keys, error) {
 // secret reads a secret from a file, the environment or the terminal.
 func (g gateway) secret(flag, env, question string, required bool) (string, error) {
 	if path, _ := g.cmd.Flags().GetString(flag); path != "" {
-		raw, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+		raw, err := os.ReadFile(path)
 		return strings.TrimSpace(string(raw)), err
 	}
 	if v := os.Getenv(env); v != "" {

@@ -20,7 +20,7 @@ func main() {
 	for path, write := range files {
 		text, err := write(root)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(root, filepath.FromSlash(path)), []byte(text), 0o644) //nolint:gosec // documentation, and lists of names
+			err = os.WriteFile(filepath.Join(root, filepath.FromSlash(path)), []byte(text), 0o644)
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "settings:", err)

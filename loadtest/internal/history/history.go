@@ -24,7 +24,7 @@ type Ratios map[string][]float64
 
 // Read returns the ratios in a file.
 func Read(path string) (Ratios, error) {
-	f, err := os.Open(path) //nolint:gosec // a file of the checkout
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func Read(path string) (Ratios, error) {
 
 // Append adds the figures of a run to a file. date is YYYY-MM-DD.
 func Append(path, date, commit string, rows []report.Row) (err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0) //nolint:gosec // a file of the checkout
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err
 	}

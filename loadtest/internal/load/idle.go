@@ -37,7 +37,7 @@ func Idle(ctx context.Context, t Target, n int, measure func() error) error {
 		return all.Wait()
 	}
 	err := each(func(ctx context.Context, i int) error {
-		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+i%idleSources))}} //nolint:gosec // below 10
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+i%idleSources))}}
 		c, err := dialer.DialContext(ctx, "tcp", t.Addr)
 		if err != nil {
 			return fmt.Errorf("connection %d to %s: %w", i, t.Addr, err)

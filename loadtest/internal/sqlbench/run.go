@@ -35,7 +35,7 @@ func Find() (string, error) {
 // Run runs a script with Clients clients for d and returns the transactions per second. Each client's :i starts at base,
 // so that :n differs from that of other runs.
 func Run(ctx context.Context, pgbench, url, script string, d time.Duration, base int) (float64, error) {
-	cmd := exec.CommandContext(ctx, pgbench, "-n", "-M", "prepared", "-c", strconv.Itoa(Clients), "-j", "2", //nolint:gosec // our own script
+	cmd := exec.CommandContext(ctx, pgbench, "-n", "-M", "prepared", "-c", strconv.Itoa(Clients), "-j", "2",
 		"-T", strconv.Itoa(max(1, int(d.Seconds()))), "-D", "i="+strconv.Itoa(base), "-f", script, url)
 	cmd.Env = append(os.Environ(), "PGCONNECT_TIMEOUT=10")
 	out, err := cmd.CombinedOutput()

@@ -73,7 +73,7 @@ func (p *Platform) nginx(ctx context.Context, name, upstream, conf string, files
 		return nil, "", err
 	}
 	dir := filepath.Join(p.Dir, name)
-	if err := os.Mkdir(dir, 0o711); err != nil { //nolint:gosec // its worker is another user
+	if err := os.Mkdir(dir, 0o711); err != nil {
 		return nil, "", err
 	}
 	addr, err := FreeAddr()

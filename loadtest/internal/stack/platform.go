@@ -52,11 +52,11 @@ func Start(ctx context.Context, checkout string, say func(string, ...any)) (*Pla
 	if p.Dir, err = os.MkdirTemp("", fmt.Sprintf("%s%d-", scratchPrefix, os.Getpid())); err != nil {
 		return p, err
 	}
-	if err := os.Chmod(p.Dir, 0o711); err != nil { //nolint:gosec // the servers' user runs a program in it
+	if err := os.Chmod(p.Dir, 0o711); err != nil {
 		return p, err
 	}
 	bin := filepath.Join(p.Dir, "bin")
-	if err := os.Mkdir(bin, 0o755); err != nil { //nolint:gosec // the same
+	if err := os.Mkdir(bin, 0o755); err != nil {
 		return p, err
 	}
 	for _, name := range programs {
@@ -208,7 +208,7 @@ func (p *Platform) Follow(name string) func() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		f, err := os.Open(path) //nolint:gosec // our own folder
+		f, err := os.Open(path)
 		if err != nil {
 			return "", err
 		}
@@ -264,7 +264,7 @@ func link(from, to string) error {
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755) //nolint:gosec // a program
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func (p *Platform) pooler(ctx context.Context, databases map[string]string) (add
 		return "", err
 	}
 	dir := filepath.Join(p.Dir, "pgbouncer")
-	if err := os.Mkdir(dir, 0o711); err != nil { //nolint:gosec // another user runs the program in it
+	if err := os.Mkdir(dir, 0o711); err != nil {
 		return "", err
 	}
 	binary, config := filepath.Join(dir, "pgbouncer"), filepath.Join(dir, "pgbouncer.ini")

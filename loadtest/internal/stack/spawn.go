@@ -50,7 +50,7 @@ var spawner = sync.OnceValue(func() chan<- func() {
 
 // start runs a program, which stops when this process ends.
 func start(one program) (*Process, error) {
-	cmd := exec.Command(one.path, one.args...) //nolint:gosec // our own programs; stopped in order by Stop
+	cmd := exec.Command(one.path, one.args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = one.env, one.log, one.log
 	stop := cmp.Or(one.stop, syscall.SIGTERM)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: stop, Credential: one.user}

@@ -129,7 +129,7 @@ func (p *Platform) copyData(ctx context.Context, from, to string) error {
 		if err := os.RemoveAll(to); err != nil {
 			return err
 		}
-		cmd := exec.CommandContext(ctx, "cp", "-a", from, to) //nolint:gosec // our own folders
+		cmd := exec.CommandContext(ctx, "cp", "-a", from, to)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%w: %.1000s", err, out)
 		}

@@ -29,7 +29,7 @@ func (b *builder) base(ctx context.Context, service string) (name.Reference, bui
 	if err != nil {
 		return nil, nil, err
 	}
-	zones, err := os.ReadFile(filepath.Join(root, "lib/time/zoneinfo.zip")) //nolint:gosec // a file of Go
+	zones, err := os.ReadFile(filepath.Join(root, "lib/time/zoneinfo.zip"))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -34,7 +34,7 @@ func (b *builder) files(ctx context.Context, index Index) error {
 	if err := b.write("images.json", text); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(b.Folder, "sdk"), 0o755); err != nil { //nolint:gosec // the files are public
+	if err := os.MkdirAll(filepath.Join(b.Folder, "sdk"), 0o755); err != nil {
 		return err
 	}
 	for _, write := range []func(context.Context) error{b.contract, b.goSDK, b.npmSDK, b.pythonSDK, b.notes} {
@@ -147,7 +147,7 @@ func (b *builder) sum() error {
 	}
 	var out bytes.Buffer
 	for _, file := range files {
-		content, err := os.ReadFile(filepath.Join(b.Folder, file)) //nolint:gosec // a file of this release
+		content, err := os.ReadFile(filepath.Join(b.Folder, file))
 		if err != nil {
 			return err
 		}
@@ -164,7 +164,7 @@ func (b *builder) publishFiles(ctx context.Context) (string, error) {
 	}
 	a := artifact{kind: releaseKind, config: blob{mediaType: emptyConfig, content: []byte("{}")}, annotations: b.labels("holdfast/release")}
 	for _, file := range append(files, checksums) {
-		content, err := os.ReadFile(filepath.Join(b.Folder, file)) //nolint:gosec // a file of this release
+		content, err := os.ReadFile(filepath.Join(b.Folder, file))
 		if err != nil {
 			return "", err
 		}

@@ -132,7 +132,7 @@ func (r *Release) loopback() bool {
 
 // clearFolder removes the files of an earlier attempt, except a key for trials.
 func (r *Release) clearFolder() error {
-	if err := os.MkdirAll(r.Folder, 0o755); err != nil { //nolint:gosec // the files are public
+	if err := os.MkdirAll(r.Folder, 0o755); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(r.Folder)
@@ -153,7 +153,7 @@ func (r *Release) clearFolder() error {
 // write creates a file of the release.
 func (r *Release) write(file string, content []byte) error {
 	file = filepath.Join(r.Folder, file)
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // the files are public
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
 	return os.WriteFile(file, content, 0o644) //nolint:gosec // the files are public

@@ -102,7 +102,7 @@ func copyBinaries(root string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(filepath.Join(root, "bin"), 0o755); err != nil { //nolint:gosec // PostgreSQL runs as another user
+	if err := os.Mkdir(filepath.Join(root, "bin"), 0o755); err != nil {
 		return err
 	}
 	for _, name := range names {
@@ -113,7 +113,7 @@ func copyBinaries(root string) error {
 		if os.Link(name, to) == nil { // a copy is needed only on another device
 			continue
 		}
-		text, err := os.ReadFile(name) //nolint:gosec // the executables of this checkout
+		text, err := os.ReadFile(name)
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func copyBinaries(root string) error {
 
 // command returns a command of bin/local in a folder, without the settings of another platform.
 func command(root, arg string, settings ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(root, "bin", "local"), arg) //nolint:gosec // the executables of this checkout
+	cmd := exec.Command(filepath.Join(root, "bin", "local"), arg)
 	cmd.Dir = root
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -140,7 +140,7 @@ func command(root, arg string, settings ...string) *exec.Cmd {
 func await(path string, gone chan struct{}) (map[string]string, error) {
 	limit := time.After(3 * time.Minute)
 	for {
-		if text, err := os.ReadFile(path); err == nil { //nolint:gosec // the file of the platform
+		if text, err := os.ReadFile(path); err == nil {
 			env := map[string]string{}
 			for line := range strings.Lines(string(text)) {
 				name, value, _ := strings.Cut(strings.TrimSpace(line), "=")

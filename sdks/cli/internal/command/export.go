@@ -74,7 +74,7 @@ func (a *App) exportAll(ctx context.Context, s *profile.Session, folder string) 
 
 // exportList writes all rows of a list to a file, which only the user can read. After an error, there is no file.
 func (a *App) exportList(ctx context.Context, s *profile.Session, op operations.Operation, name string) error {
-	f, err := os.OpenFile(name+".part", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) //nolint:gosec // the user names the folder
+	f, err := os.OpenFile(name+".part", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}

@@ -190,7 +190,7 @@ func readData(data string, stdin io.Reader) (map[string]any, error) {
 	if name, file := strings.CutPrefix(data, "@"); name == "-" {
 		from = stdin
 	} else if file {
-		f, err := os.Open(name) //nolint:gosec // the user names it
+		f, err := os.Open(name)
 		if err != nil {
 			return nil, usagef("--data: %w", err)
 		}

@@ -12,7 +12,7 @@ func man() *cobra.Command {
 	return &cobra.Command{
 		Use: "man FOLDER", Short: "Write the manual pages to a folder.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // anybody may read it
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
 			}
 			root := cmd.Root()

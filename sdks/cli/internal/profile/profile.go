@@ -161,7 +161,7 @@ func BaseURL(address string) (string, error) {
 
 // readJSON reads a file. A missing file changes nothing.
 func readJSON(path string, to any) error {
-	text, err := os.ReadFile(path) //nolint:gosec // a file of the folder
+	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

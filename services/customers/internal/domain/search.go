@@ -78,7 +78,7 @@ func decimal(r rune) rune {
 		}
 	}
 	for _, t := range unicode.Nd.R32 {
-		if low := rune(t.Lo); low <= r && r <= rune(t.Hi) { //nolint:gosec // code points
+		if low := rune(t.Lo); low <= r && r <= rune(t.Hi) {
 			return '0' + (r-low)%10
 		}
 	}

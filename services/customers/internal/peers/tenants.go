@@ -51,7 +51,7 @@ func NewTenants(client *peer.Client) *Tenants {
 			MaximumSize: maxTenants, ExpiryCalculator: otter.ExpiryWriting[ids.Tenant, internalapi.Tenant](maxAge),
 		}),
 		logos: otter.Must(&otter.Options[string, domain.Logo]{
-			MaximumWeight: maxLogos, Weigher: func(_ string, l domain.Logo) uint32 { return uint32(len(l.Content)) }, //nolint:gosec // at most 512 kB
+			MaximumWeight: maxLogos, Weigher: func(_ string, l domain.Logo) uint32 { return uint32(len(l.Content)) },
 		}),
 	}
 }

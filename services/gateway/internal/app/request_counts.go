@@ -45,7 +45,7 @@ func NewRequestCounts(counts *store.Counts, producer kafkax.Producer, log *slog.
 
 // Add counts a request of a class that arrived at a time.
 func (r *RequestCounts) Add(from *caller.Caller, arrived time.Time, class string) {
-	day := int32(arrived.Unix() / int64(dayLength/time.Second)) //nolint:gosec // fits until the year 5 million
+	day := int32(arrived.Unix() / int64(dayLength/time.Second))
 	if !r.counts.Add(domain.Counted{Tenant: from.Tenant, Live: from.Live(), Day: day, Class: class}) {
 		r.metrics.RequestCounts.WithLabelValues("full").Inc()
 	}
@@ -139,7 +139,7 @@ func (r *RequestCounts) take() {
 func messageID(table [16]byte, i int) []byte {
 	id := table[:]
 	tail := id[len(id)-4:]
-	binary.BigEndian.PutUint32(tail, binary.BigEndian.Uint32(tail)+uint32(i)) //nolint:gosec // small
+	binary.BigEndian.PutUint32(tail, binary.BigEndian.Uint32(tail)+uint32(i))
 	return id
 }
 

@@ -64,7 +64,7 @@ func encode(fingerprint [32]byte, s stored, body []byte) ([]byte, error) {
 	}
 	out := make([]byte, 0, len(fingerprint)+lengthSize+len(head)+len(body))
 	out = append(out, fingerprint[:]...)
-	out = binary.BigEndian.AppendUint32(out, uint32(len(head))) //nolint:gosec // a few hundred bytes
+	out = binary.BigEndian.AppendUint32(out, uint32(len(head)))
 	return append(append(out, head...), body...), nil
 }
 

@@ -69,7 +69,7 @@ func OpenCounts(path string) (*Counts, error) {
 		c.use(0)
 		return c, nil
 	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // a setting
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open request counts: %w", err)
 	}

@@ -40,12 +40,12 @@ func ProofBinding() []byte { return []byte("form proof") }
 // FormProof returns the content of such a proof: the operator and the second in which it expires.
 func FormProof(id OperatorID, now time.Time) []byte {
 	raw := id.UUID()
-	return binary.BigEndian.AppendUint64(raw[:], uint64(now.Add(ProofLifetime).Unix())) //nolint:gosec // after 1970
+	return binary.BigEndian.AppendUint64(raw[:], uint64(now.Add(ProofLifetime).Unix()))
 }
 
 // ProvenOperator returns the operator of a FormProof that has not expired.
 func ProvenOperator(proof []byte, now time.Time) (id OperatorID, ok bool) {
-	if len(proof) != 16+8 || now.Unix() >= int64(binary.BigEndian.Uint64(proof[16:])) { //nolint:gosec // FormProof made it
+	if len(proof) != 16+8 || now.Unix() >= int64(binary.BigEndian.Uint64(proof[16:])) {
 		return id, false
 	}
 	return ids.FromUUID[OperatorPrefix]([16]byte(proof)), true

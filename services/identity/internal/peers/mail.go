@@ -103,7 +103,7 @@ func (m *Mailer) write(msg *mail.Msg) error {
 		return fmt.Errorf("folder of mail: %w", err)
 	}
 	name := time.Now().UTC().Format("20060102-150405.000000") + "-" + rand.Text()[:6] + ".eml"
-	f, err := os.OpenFile(filepath.Join(m.folder, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // the folder is a setting, the name ours
+	f, err := os.OpenFile(filepath.Join(m.folder, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("write mail: %w", err)
 	}

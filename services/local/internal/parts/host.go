@@ -85,7 +85,7 @@ func (h *Host) give(path string) error {
 
 // run runs a tool as the servers' user and waits for its end. An error contains the last line of the tool's output.
 func (h *Host) run(ctx context.Context, dir, path string, args ...string) error {
-	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // the stack's own tools
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir, cmd.Env = dir, h.environment(dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.User}
 	out, err := cmd.CombinedOutput()

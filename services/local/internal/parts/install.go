@@ -54,8 +54,8 @@ type installer struct {
 
 func systemInstaller() installer {
 	return installer{uid: os.Geteuid(), lookPath: exec.LookPath, run: func(ctx context.Context, command []string) ([]byte, error) {
-		cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // our own script
-		cmd.Stdin = os.Stdin                                        // sudo can prompt for a password
+		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+		cmd.Stdin = os.Stdin // sudo can prompt for a password
 		return cmd.CombinedOutput()
 	}}
 }

@@ -79,7 +79,7 @@ func Jars(ctx context.Context, say func(string, ...any)) (string, error) {
 		return "", errors.New("no Maven")
 	}
 	say("downloading Apache Kafka with Maven (44 MB, once)")
-	if err := os.MkdirAll(cache, 0o755); err != nil { //nolint:gosec // public jars, read by the servers' user
+	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", err
 	}
 	work, err := os.MkdirTemp(cache, "maven-")
@@ -95,12 +95,12 @@ func fetchJars(ctx context.Context, mvn, work, dir string) error {
 	if err := os.WriteFile(pomFile, pom, 0o600); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, mvn, "-B", "-q", "-f", pomFile, //nolint:gosec // mvn from the path
+	cmd := exec.CommandContext(ctx, mvn, "-B", "-q", "-f", pomFile,
 		"dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+jars)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("mvn: %w: %s", err, lastLine(string(out)))
 	}
-	if err := os.Chmod(jars, 0o755); err != nil { //nolint:gosec // public jars
+	if err := os.Chmod(jars, 0o755); err != nil {
 		return err
 	}
 	err := os.Rename(jars, dir)

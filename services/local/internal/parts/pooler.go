@@ -101,7 +101,7 @@ func (h *Host) StartPooler(ctx context.Context, p Pooler) error {
 	if err := h.write(copied, string(program)); err != nil {
 		return err
 	}
-	if err := os.Chmod(copied, 0o700); err != nil { //nolint:gosec // it is a program
+	if err := os.Chmod(copied, 0o700); err != nil {
 		return err
 	}
 	err = h.Group.Start(supervise.Spec{

@@ -45,7 +45,7 @@ func (s Spec) withDefaults() Spec {
 }
 
 func (s Spec) command() *exec.Cmd {
-	cmd := exec.Command(s.Path, s.Args...) //nolint:gosec // the stack's own process table; stopped by signal, in order
+	cmd := exec.Command(s.Path, s.Args...)
 	cmd.Env, cmd.Dir = s.Env, s.Dir
 	cmd.Stdout, cmd.Stderr = s.Log, s.Log
 	cmd.WaitDelay = time.Second

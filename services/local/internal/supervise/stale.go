@@ -33,7 +33,7 @@ func CleanUp(dir string, marks ...string) []string {
 // Owned reports whether the process has one of marks in its environment or command line.
 func Owned(pid int, marks ...string) bool {
 	for _, file := range []string{"environ", "cmdline"} {
-		text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), file)) //nolint:gosec // two names of our own
+		text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), file))
 		if err != nil {
 			continue
 		}
@@ -47,7 +47,7 @@ func Owned(pid int, marks ...string) bool {
 }
 
 func readPID(file string) (int, error) {
-	text, err := os.ReadFile(file) //nolint:gosec // a path below .run/
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return 0, err
 	}

@@ -55,12 +55,12 @@ func (w RateWindow) Add(now time.Time, n int) RateWindow {
 	}
 	last := len(next.At) - 1
 	if last < 0 || now.Truncate(resolution).After(next.At[last]) {
-		next.At, next.Started = append(next.At, now), append(next.Started, int32(n)) //nolint:gosec // the contract bounds it
+		next.At, next.Started = append(next.At, now), append(next.Started, int32(n))
 		return next
 	}
 	if now.After(next.At[last]) {
 		next.At[last] = now
 	}
-	next.Started[last] += int32(n) //nolint:gosec // as above
+	next.Started[last] += int32(n)
 	return next
 }

@@ -71,7 +71,7 @@ func DueDeliveries(ctx context.Context, tx pg.Tx, limits []ClaimLimit, now time.
 	}
 	tenants, modes, endpoints := keyColumns(limits, func(l ClaimLimit) domain.EndpointKey { return l.Key })
 	due, err := pg.Many(ctx, tx, pgx.RowToStructByName[Due], readDue, now, tenants, modes, endpoints,
-		column(limits, func(l ClaimLimit) int32 { return int32(l.Max) }), //nolint:gosec // bounded by max_in_flight
+		column(limits, func(l ClaimLimit) int32 { return int32(l.Max) }),
 		column(limits, func(l ClaimLimit) bool { return l.FirstAttempts }))
 	if err != nil {
 		return nil, fmt.Errorf("read due deliveries: %w", err)

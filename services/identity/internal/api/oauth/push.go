@@ -70,7 +70,7 @@ func (s *Server) seal(ctx context.Context, params url.Values, network string) (s
 	if len(text) > maxPushed {
 		return "", fosite.ErrInvalidRequest.WithHint("The parameters are larger than 3 KiB.")
 	}
-	plain := binary.BigEndian.AppendUint64(nil, uint64(s.Now().Add(pushedLifetime).Unix())) //nolint:gosec // after 1970
+	plain := binary.BigEndian.AppendUint64(nil, uint64(s.Now().Add(pushedLifetime).Unix()))
 	sealed, err := s.Box.Seal(append(plain, text...), []byte(pushedURI))
 	if err != nil {
 		return "", exchangeOf(ctx).failed(err, nil)
@@ -85,7 +85,7 @@ func (s *Server) pushed(uri string, client []string) (url.Values, error) {
 		return nil, wrongPushed
 	}
 	plain, err := s.Box.Open(sealed, []byte(pushedURI))
-	if err != nil || len(plain) < 8 || s.Now().Unix() >= int64(binary.BigEndian.Uint64(plain)) { //nolint:gosec // seal made it
+	if err != nil || len(plain) < 8 || s.Now().Unix() >= int64(binary.BigEndian.Uint64(plain)) {
 		return nil, wrongPushed
 	}
 	params, err := url.ParseQuery(string(plain[8:]))

@@ -120,7 +120,7 @@ func KillAll(ctx context.Context, pods ...Pod) error {
 
 // node runs a command on a node, which is a Docker container.
 func node(ctx context.Context, name string, args ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, "docker", append([]string{"exec", name}, args...)...).CombinedOutput() //nolint:gosec // our own arguments
+	out, err := exec.CommandContext(ctx, "docker", append([]string{"exec", name}, args...)...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%s on %s: %w: %s", strings.Join(args, " "), name, err, out)
 	}

@@ -35,7 +35,7 @@ func (t *Tx) NextTask() (*Task, time.Time, error) {
 		return nil, time.Time{}, nil
 	}
 	task := &Task{key: append([]byte{}, k...)}
-	due := int64(binary.BigEndian.Uint64(k)) //nolint:gosec // written by Schedule
+	due := int64(binary.BigEndian.Uint64(k))
 	return task, time.UnixMicro(due), json.Unmarshal(text, task)
 }
 

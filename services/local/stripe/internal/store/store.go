@@ -102,7 +102,7 @@ func (d *DB) prepare(tx *bbolt.Tx) error {
 		}
 	}
 	if text := tx.Bucket([]byte(metaBucket)).Get([]byte("offset")); len(text) == 8 {
-		d.offset.Store(int64(binary.BigEndian.Uint64(text))) //nolint:gosec // written by Advance
+		d.offset.Store(int64(binary.BigEndian.Uint64(text)))
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (d *DB) Advance(by time.Duration) error {
 	return d.Update(func(tx *Tx) error {
 		offset := d.offset.Load() + by.Microseconds()
 		d.offset.Store(offset)
-		return tx.bucket(metaBucket).Put([]byte("offset"), binary.BigEndian.AppendUint64(nil, uint64(offset))) //nolint:gosec // forward only
+		return tx.bucket(metaBucket).Put([]byte("offset"), binary.BigEndian.AppendUint64(nil, uint64(offset)))
 	})
 }
 
