@@ -531,7 +531,8 @@ begin
     else
         perform move_card_money(new, old.received, old.refunded + old.lost,
             greatest(old.refunded, old.refunded_elsewhere + old.refund_reserved) - old.refunded, old.disputed,
-            not (new.refund_reserved > old.refund_reserved and new.received = old.received and new.refunded = old.refunded));
+            not (new.refund_reserved > old.refund_reserved and new.received = old.received and new.refunded = old.refunded)
+                or coalesce(current_setting('app.reported', true), '') = 'true');
     end if;
     return null;
 end $$;

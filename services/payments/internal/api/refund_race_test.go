@@ -236,6 +236,40 @@ func TestLateReadOfARefund(t *testing.T) {
 	}
 }
 
+// TestRefundMadeAfterItFailed checks that a refund that failed and that the gateway has made after all is recorded, although the money was
+// handed back in the meantime.
+func TestRefundMadeAfterItFailed(t *testing.T) {
+	t.Parallel()
+	for _, status := range []domain.RefundStatus{domain.RefundPending, domain.RefundSucceeded} {
+		w := newWorld(t)
+		ctx := w.tenant()
+		b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
+		p := w.paidOf(ctx, b, 1000)
+		w.gateway.RefundStatus = domain.RefundPending
+		r := w.refund(ctx, refundOf(p, `,"amount_minor":600`)).is(201).refund()
+		gateway := *r.Allocations[0].Gateway
+		w.gateway.EndRefund(gateway, domain.RefundFailed)
+		w.readRefund(ctx, p.ID, gateway)
+		w.refund(ctx, refundOfBooking(b, `,"method":"cash"`)).is(201)
+		w.gateway.EndRefund(gateway, status)
+		intent, err := storeIntent(ctx, w, p.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		account, err := w.accounts.Show(ctx)
+		if err == nil {
+			err = w.owed.Refunds.Refresh(ctx, account, intent, gateway)
+		}
+		if got := w.getRefund(ctx, r.ID); err != nil || got.Status != string(status) {
+			t.Errorf("%s: %+v, %v", status, got, err)
+		}
+		if n := w.Count(`select unbacked from money_accounts`); n != 600 {
+			t.Errorf("%s: %d are not backed", status, n)
+		}
+		w.refund(ctx, refundOfBooking(b, `,"method":"cash","amount_minor":1`)).is(409, "nothing_to_refund")
+	}
+}
+
 // TestRefundFailsWhileAnotherIsOpen checks that an event about a refund that fails after its end is also processed while another
 // refund of the payment is open.
 func TestRefundFailsWhileAnotherIsOpen(t *testing.T) {

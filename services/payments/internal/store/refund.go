@@ -167,13 +167,16 @@ func refundArgs(r domain.Refund) pg.Args {
 	}
 }
 
-// Reserve changes the amount that a part of a refund reserves of its intent, which the transaction has locked. It locks the account.
+// Reserve changes the amount that a part of a refund reserves of its intent, which the transaction has locked, as the gateway has reported
+// it. It locks the account.
 func Reserve(ctx context.Context, tx pg.Tx, a domain.Allocation, k domain.MoneyKey, minor int64) error {
 	b := &pgx.Batch{}
 	b.Queue(`update refund_allocations a set released_version = case when @minor::bigint < 0 then (`+moneyVersion+` for update) end
 		where a.tenant_id = @tenant and a.livemode = @live and a.id = @id`,
 		pg.Args{"id": a.ID, "minor": minor, "booking": k.Booking, "currency": k.Currency})
+	b.Queue(`select set_config('app.reported', 'true', true)`) // more is no decision: the gateway has made a failed refund after all
 	queueReserve(b, a.IntentID, minor)
+	b.Queue(`select set_config('app.reported', '', true)`)
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return fmt.Errorf("reserve: %w", err)
 	}
