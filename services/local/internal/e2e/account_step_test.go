@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -98,16 +99,14 @@ func TestAccountsCrashAtEachStep(t *testing.T) {
 			t.Errorf("%v: responded %d before its process crashed", s, a.Status)
 		}
 		victim.killed(t)
+		leases(t, documents, ledger, time.Hour) // nothing else may reach the failpoint of the next step
 		steps[n] = s
 	}
 	gateway.stop()
 	for _, r := range replicas { // the other processes continue
 		r.stop()
 	}
-	for _, table := range []string{"charges", "credit_notes"} { // ends the leases of the crashed processes
-		execute(t, documents, `update `+table+` set call_until = now() - interval '1 s', call_next = now() - interval '1 s' where call_until is not null`)
-	}
-	execute(t, ledger, `update refunds set leased_until = now() where leased_until is not null`)
+	leases(t, documents, ledger, -time.Second)
 	for _, s := range steps {
 		if s.completed {
 			s.await(t, m, "without a request")
@@ -128,6 +127,16 @@ func TestAccountsCrashAtEachStep(t *testing.T) {
 	if len(gaps) > 0 {
 		t.Errorf("numbers with gaps: %v", gaps)
 	}
+}
+
+// leases moves the end of the leases of crashed processes.
+func leases(t *testing.T, documents, ledger *pgx.Conn, left time.Duration) {
+	t.Helper()
+	for _, table := range []string{"charges", "credit_notes"} {
+		execute(t, documents, fmt.Sprintf(`update %s set call_until = now() + interval '%[2]f s', call_next = now() + interval '%[2]f s' where call_until is not null`,
+			table, left.Seconds()))
+	}
+	execute(t, ledger, fmt.Sprintf(`update refunds set leased_until = now() + interval '%f s' where leased_until is not null`, left.Seconds()))
 }
 
 // prepare creates the resources for the step: an invoice of 10.00, or a booking with a payment of 10.00.
