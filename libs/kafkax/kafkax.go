@@ -165,7 +165,7 @@ func MakeTopics(ctx context.Context, s Settings, topics []Topic) error {
 	}
 	return retryUntilReached(ctx, time.Second, func() (again bool, err error) {
 		if err = EnsureTopics(ctx, c, topics); err != nil {
-			slog.WarnContext(ctx, "cannot create the topics, trying again", slog.Any("error", err))
+			slog.WarnContext(ctx, "topics not created; trying again", slog.Any("error", err))
 		}
 		return err != nil, err
 	})

@@ -247,7 +247,7 @@ func (m *member) close(ctx context.Context) {
 	m.revoke(ctx, m.client, all)
 	m.client.AllowRebalance()
 	if err := m.client.LeaveGroupContext(ctx); err != nil {
-		m.Log.Debug("leave consumer group", slog.String("group", m.Group), slog.Any("error", err))
+		m.Log.Debug("consumer group not left", slog.String("group", m.Group), slog.Any("error", err))
 	}
 	m.client.CloseAllowingRebalance()
 }
@@ -282,7 +282,7 @@ func (m *member) commit(ctx context.Context) {
 	}
 	m.client.CommitOffsetsSync(ctx, list, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, res *kmsg.OffsetCommitResponse, err error) {
 		if err = errors.Join(err, commitError(res)); err != nil {
-			m.Log.Warn("commit of offsets failed, messages may come twice", slog.String("group", m.Group), slog.Any("error", err))
+			m.Log.Warn("offsets not committed; messages can arrive twice", slog.String("group", m.Group), slog.Any("error", err))
 			m.done.giveBack(batch)
 		}
 	})
@@ -315,7 +315,7 @@ func (m *member) watch(ctx context.Context, end context.CancelCauseFunc) {
 			return
 		}
 		if err := m.measure(ctx); err != nil && ctx.Err() == nil {
-			m.Log.Debug("lag is not known", slog.String("group", m.Group), slog.Any("error", err))
+			m.Log.Debug("consumer lag unknown", slog.String("group", m.Group), slog.Any("error", err))
 		}
 		select {
 		case <-ctx.Done():

@@ -245,7 +245,7 @@ func (p *partition) deadLetter(ctx context.Context, raw *kgo.Record, m Message, 
 	defer cancel()
 	err := p.DeadLetter.Produce(ctx, Message{Topic: DeadLetterTopic(p.Group), Key: m.Key, Value: m.Value, Headers: headers})
 	if err != nil {
-		p.Log.Error("dead letter could not be written, partition is held", slog.String("topic", m.Topic),
+		p.Log.Error("dead letter not written; partition paused", slog.String("topic", m.Topic),
 			slog.Int64("offset", raw.Offset), slog.Any("error", err))
 	}
 	return err

@@ -72,7 +72,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			r.Log.WarnContext(ctx, "outbox relay", "error", err)
+			r.Log.WarnContext(ctx, "events not published; trying again", "error", err)
 			wait = backoff
 		case n > 0:
 			wait = pollMin

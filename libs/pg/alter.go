@@ -57,7 +57,7 @@ func retryLocked(ctx context.Context, limit time.Duration, try func() error) err
 		if time.Now().Add(wait).After(end) {
 			return fmt.Errorf("a table's lock was not free for %v: end the transaction that holds it, such as a dump, and run this again: %w", limit, err)
 		}
-		slog.WarnContext(ctx, "a table's lock is not free, trying again", slog.Duration("in", wait), slog.Any("error", err))
+		slog.WarnContext(ctx, "table locked by another transaction; trying again", slog.Duration("in", wait), slog.Any("error", err))
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("a table's lock was not free: %w: %w", ctx.Err(), err)

@@ -92,7 +92,7 @@ func reach(ctx context.Context, db *sql.DB) error {
 		if err == nil || !unreachable(err) || time.Now().After(limit) {
 			return err
 		}
-		slog.WarnContext(ctx, "cannot reach the database, trying again", slog.Any("error", err))
+		slog.WarnContext(ctx, "database unreachable; trying again", slog.Any("error", err))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -38,7 +38,7 @@ func OpenManaged(ctx context.Context, rt Runtime, name string, url secret.Settin
 			db.Close()
 			return nil, fmt.Errorf("%s: reach database: %w", name, explain(err, opt))
 		}
-		slog.WarnContext(ctx, "cannot reach the database: not ready until it responds", slog.String("database", name), slog.Any("error", err))
+		slog.WarnContext(ctx, "database unreachable; not ready until it responds", slog.String("database", name), slog.Any("error", err))
 	}
 	rt.OnStop(name, func(context.Context) error { db.Close(); return nil })
 	rt.Ready(name, db.Ping)

@@ -139,7 +139,7 @@ func (rt *Runtime) supervise(ctx context.Context, name string, work func(ctx con
 			wait = firstBackoff
 		}
 		rt.restarts.WithLabelValues(name).Inc()
-		rt.Log.Error("worker failed, starting it again", slog.String("worker", name),
+		rt.Log.Error("worker failed; restarting it", slog.String("worker", name),
 			slog.Duration("in", wait), slog.Any("error", err))
 		select {
 		case <-ctx.Done():

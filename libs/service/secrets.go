@@ -119,14 +119,14 @@ func (r *reloader) run() {
 			r.invalid.WithLabelValues(name).Set(0)
 			if delete(r.failed, name); switched {
 				r.reloads.WithLabelValues(name).Inc()
-				r.log.Info("switched to the new value of a secret's file", slog.String("setting", name))
+				r.log.Info("secret reloaded from its file", slog.String("setting", name))
 			}
 			continue
 		}
 		r.invalid.WithLabelValues(name).Set(1)
 		if r.failed[name] != err.Error() {
 			r.failed[name] = err.Error()
-			r.log.Error("a secret's file cannot be used, the previous value stays", slog.String("setting", name), slog.Any("error", err))
+			r.log.Error("secret not reloaded from its file; keeping the previous value", slog.String("setting", name), slog.Any("error", err))
 		}
 	}
 }

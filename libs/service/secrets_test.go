@@ -109,7 +109,7 @@ func TestProcessReloadsSecrets(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if n := strings.Count(log.String(), "cannot be used"); n != 1 || !strings.Contains(log.String(), "TEST_SECRET_KEY") {
+	if n := strings.Count(log.String(), "not reloaded"); n != 1 || !strings.Contains(log.String(), "TEST_SECRET_KEY") {
 		t.Errorf("%d lines about an invalid file\n%s", n, log.String())
 	}
 }

@@ -131,7 +131,7 @@ func limitMemory(log *slog.Logger) {
 		debug.SetGCPercent(400)
 	}
 	if _, err := memlimit.Set(memlimit.WithLogger(slog.New(slog.DiscardHandler))); err != nil {
-		log.Debug("no memory limit taken from the container", slog.Any("error", err))
+		log.Debug("memory limit of the container not detected", slog.Any("error", err))
 	}
 }
 

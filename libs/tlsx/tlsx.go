@@ -42,7 +42,7 @@ func NewClient(prefix string, f Files) (*Client, error) {
 func (c *Client) Config() *tls.Config {
 	cfg, err := read(c.prefix, c.files)
 	if err != nil {
-		slog.Warn("certificates cannot be read, the previous ones stay", slog.Any("error", err))
+		slog.Warn("certificates not reloaded; keeping the previous ones", slog.Any("error", err))
 		return c.last.Load().Clone()
 	}
 	c.last.Store(cfg)

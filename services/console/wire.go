@@ -37,7 +37,7 @@ func wire(rt *service.Runtime, cfg Config) error {
 		return err
 	}
 	if !pages.Styled() {
-		rt.Log.Warn("the pages have no style and no scripts: the build found no Node to make them with")
+		rt.Log.Warn("pages served without styles and scripts: built without Node.js")
 	}
 	rt.HTTP(rt.Common.HTTPAddr, engine)
 	// This is registered after the server, so that it stops first: stopping the server waits for running requests.

@@ -159,13 +159,13 @@ func TestRedisBecomesUnavailable(t *testing.T) {
 			if n := count(g.server.Pipeline.Metrics.Fallback) - began; n != 40 {
 				t.Errorf("%v requests metered as limited locally, want 40", n)
 			}
-			if strings.Count(g.log.String(), "redis is down") != 1 {
-				t.Errorf("the outage is logged %d times", strings.Count(g.log.String(), "redis is down"))
+			if strings.Count(g.log.String(), "Redis unavailable") != 1 {
+				t.Errorf("the outage is logged %d times", strings.Count(g.log.String(), "Redis unavailable"))
 			}
 			cable.set(false, false)
 			eventually(t, "Redis counts again", func() bool {
 				g.send(t, "GET", oneCu, "", bearer(w.identity.newKey()))
-				return strings.Contains(g.log.String(), "redis is back")
+				return strings.Contains(g.log.String(), "Redis available again")
 			})
 		})
 	}

@@ -188,7 +188,7 @@ func TestRequestLogWithoutKafka(t *testing.T) {
 	}
 	failed := g.server.Pipeline.Metrics.RequestLogs.WithLabelValues("failed")
 	eventually(t, "the entries are dropped", func() bool { return count(failed) >= 20 })
-	if !strings.Contains(g.log.String(), "entries of the request log are dropped") {
+	if !strings.Contains(g.log.String(), "request log entries dropped") {
 		t.Errorf("no line: %s", g.log)
 	}
 }

@@ -45,7 +45,7 @@ func wire(rt *service.Runtime, cfg Config) error {
 	server.PublicURL = rt.Common.PublicURL
 	server.ReadTimeout = rt.Common.HTTP.ReadTimeout
 	if !server.Docs.Scalar {
-		rt.Log.Info("/docs/reference is a plain page: the build found no Node.js to embed Scalar with")
+		rt.Log.Info("API reference served as a plain page: built without Node.js, which embeds Scalar")
 	}
 	rt.OnStop("redis", func(context.Context) error { return redis.Close() })
 	rt.Go("redis", redis.Run)
@@ -240,9 +240,9 @@ func waitsForGateways(name string) bool {
 func redisChanged(down bool, log *slog.Logger, m *app.Metrics) {
 	if down {
 		m.RedisDown.Set(1)
-		log.Warn("redis is down: limits are counted in this process, replays come from the services")
+		log.Warn("Redis unavailable: rate limits are counted in this process, and services replay responses")
 		return
 	}
 	m.RedisDown.Set(0)
-	log.Info("redis is back")
+	log.Info("Redis available again")
 }

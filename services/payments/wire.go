@@ -92,7 +92,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 func workOff(ctx context.Context, woken <-chan struct{}, work func(context.Context) error) error {
 	for ctx.Err() == nil {
 		if err := work(ctx); err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "gateway events", slog.Any("error", err))
+			slog.WarnContext(ctx, "gateway events not processed; trying again", slog.Any("error", err))
 		}
 		select {
 		case <-ctx.Done():

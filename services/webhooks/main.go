@@ -33,7 +33,7 @@ func migrate(ctx context.Context, s pg.MigrateSettings) error {
 		return err
 	}
 	if _, err := store.DropPartitions(ctx, s.URL, time.Now().Add(-domain.Retention), 0); err != nil { // the next run drops them
-		slog.WarnContext(ctx, "past weeks of the log are left", slog.Any("error", err))
+		slog.WarnContext(ctx, "expired weeks of the delivery log not dropped; the next run tries again", slog.Any("error", err))
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ const partitionPatience = 10 * time.Minute
 func dropPartitions(ctx context.Context, s pg.MigrateSettings) error {
 	dropped, err := store.DropPartitions(ctx, s.URL, time.Now().Add(-domain.Retention), partitionPatience)
 	for _, name := range dropped {
-		slog.InfoContext(ctx, "dropped", slog.String("partition", name))
+		slog.InfoContext(ctx, "partition dropped", slog.String("partition", name))
 	}
 	return err
 }

@@ -113,7 +113,7 @@ func (a *Clocks) expireQuotes(ctx context.Context, clock testclock.Clock) {
 	for more := true; more; {
 		var err error
 		if more, err = a.Quotes.ExpireQuotes(ctx); err != nil {
-			a.Log.WarnContext(ctx, "quotes that are due by the test clock are left to the worker of customers", slog.Any("error", err))
+			a.Log.WarnContext(ctx, "quotes due by the test clock not expired; the worker of customers expires them", slog.Any("error", err))
 			return
 		}
 	}

@@ -43,7 +43,7 @@ func (a *Expiry) Run(ctx context.Context) error {
 		}
 		return ctx.Err()
 	})
-	a.failing.Report(a.Log, "holds that do not expire")(ctx, len(failed), failed)
+	a.failing.Report(a.Log, "due holds not expired yet")(ctx, len(failed), failed)
 	return err
 }
 

@@ -250,7 +250,7 @@ func (a *FeedHolders) Run(ctx context.Context) error {
 		}
 	}
 	if len(failed) > 0 && a.failing == 0 && ctx.Err() == nil {
-		a.Log.WarnContext(ctx, "calendar feeds whose credentials cannot be checked", slog.Any("error", errors.Join(failed...)))
+		a.Log.WarnContext(ctx, "credentials of calendar feeds not checked", slog.Any("error", errors.Join(failed...)))
 	}
 	a.failing = len(failed)
 	return nil

@@ -81,7 +81,7 @@ func (a *Payments) apply(
 	case err != nil:
 		return err
 	case current.ID.IsZero():
-		a.Log.WarnContext(ctx, "payment of an unknown booking", slog.String("of", of), slog.String("booking", booking.String()))
+		a.Log.WarnContext(ctx, "payment of an unknown booking ignored", slog.String("of", of), slog.String("booking", booking.String()))
 		return nil
 	case !ok:
 		return errMoved

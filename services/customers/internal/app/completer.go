@@ -28,7 +28,7 @@ type Completers struct {
 // Receipts returns the work that records payments of which payments may not know.
 func (c Completers) Receipts(a *Accounts) func(context.Context) error {
 	c.now = a.Invoices.Now
-	return completer(c, "payments that cannot be recorded", store.ReceiptsLeft, func(id domain.PaymentID) resumable[domain.Invoice] {
+	return completer(c, "payments not recorded yet", store.ReceiptsLeft, func(id domain.PaymentID) resumable[domain.Invoice] {
 		return &receipt{Accounts: a, receipt: domain.Receipt{ID: id}}
 	})
 }
@@ -36,7 +36,7 @@ func (c Completers) Receipts(a *Accounts) func(context.Context) error {
 // CreditNotes returns the work that requests the refunds of credit notes until the gateway knows the refund or it has failed.
 func (c Completers) CreditNotes(a *CreditNotes) func(context.Context) error {
 	c.now = a.Invoices.Now
-	return completer(c, "refunds of credit notes that cannot be completed", store.CreditNotesLeft, func(id domain.CreditNoteID) resumable[domain.CreditNote] {
+	return completer(c, "refunds of credit notes not completed yet", store.CreditNotesLeft, func(id domain.CreditNoteID) resumable[domain.CreditNote] {
 		return &creditNote{CreditNotes: a, note: domain.CreditNote{ID: id}}
 	})
 }
@@ -44,7 +44,7 @@ func (c Completers) CreditNotes(a *CreditNotes) func(context.Context) error {
 // Quotes returns the work that completes accepts. Afterwards, the quote is either accepted or in the status sent as before.
 func (c Completers) Quotes(a *Quotes) func(context.Context) error {
 	c.now = a.Now
-	return completer(c, "accepts of quotes that cannot be completed", store.QuotesLeft, func(id domain.QuoteID) resumable[domain.Quote] {
+	return completer(c, "accepted quotes not completed yet", store.QuotesLeft, func(id domain.QuoteID) resumable[domain.Quote] {
 		return &accept{Quotes: a, id: id, quote: domain.Quote{ID: id}}
 	})
 }
@@ -52,7 +52,7 @@ func (c Completers) Quotes(a *Quotes) func(context.Context) error {
 // Leads returns the work that completes conversions.
 func (c Completers) Leads(a *Leads) func(context.Context) error {
 	c.now = a.Now
-	return completer(c, "conversions that do not complete", store.LeadsLeft, func(id domain.LeadID) resumable[domain.Lead] {
+	return completer(c, "lead conversions not completed yet", store.LeadsLeft, func(id domain.LeadID) resumable[domain.Lead] {
 		return &conversion{Leads: a, id: id, lead: domain.Lead{ID: id}}
 	})
 }

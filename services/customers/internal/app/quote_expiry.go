@@ -51,7 +51,7 @@ func (a *QuoteExpiry) Run(ctx context.Context) error {
 		}
 		full = len(due) == quotesAtOnce
 	}
-	a.failing.Report(a.Log, "quotes that do not expire")(ctx, len(failed), failed)
+	a.failing.Report(a.Log, "due quotes not expired yet")(ctx, len(failed), failed)
 	return nil
 }
 

@@ -82,10 +82,10 @@ func (r *RequestCounts) finish(ctx context.Context) {
 	switch left := r.Waiting(); {
 	case left == 0:
 	case r.counts.Durable():
-		r.log.Warn("counts of requests wait for the next start: Kafka did not accept them before the stop", slog.Int64("requests", left))
+		r.log.Warn("request counts kept for the next start: Kafka did not accept them before shutdown", slog.Int64("requests", left))
 	default:
 		r.metrics.RequestCounts.WithLabelValues("lost").Add(float64(left))
-		r.log.Error("requests are not counted, because Kafka did not accept their counts before the stop", slog.Int64("requests", left))
+		r.log.Error("request counts lost: Kafka did not accept them before shutdown", slog.Int64("requests", left))
 	}
 }
 
@@ -108,9 +108,9 @@ func (r *RequestCounts) send(ctx context.Context, timeout time.Duration) {
 	if down := err != nil; down != r.failing {
 		r.failing = down
 		if down {
-			r.log.Warn("counts of requests wait: Kafka does not accept them", slog.Any("error", err))
+			r.log.Warn("request counts not accepted by Kafka; trying again", slog.Any("error", err))
 		} else {
-			r.log.Info("counts of requests are sent again")
+			r.log.Info("request counts accepted by Kafka again")
 		}
 	}
 }
@@ -146,7 +146,7 @@ func messageID(table [16]byte, i int) []byte {
 func (r *RequestCounts) message(id []byte, shard int, counts []*eventsv1.RequestCount) (kafkax.Message, bool) {
 	body, err := proto.Marshal(&eventsv1.RequestLogs{Counts: []*eventsv1.RequestCounts{{Id: id, Counts: counts}}})
 	if err != nil {
-		r.log.Error("counts of requests cannot be encoded", slog.Any("error", err))
+		r.log.Error("request counts not encoded", slog.Any("error", err))
 		return kafkax.Message{}, false
 	}
 	return kafkax.Message{Topic: topic, Key: strconv.Itoa(shard), Value: body}, true

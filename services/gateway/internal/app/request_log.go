@@ -220,10 +220,10 @@ func (l *RequestLogs) write(ctx context.Context, timeout time.Duration) {
 // changed logs once per outage, not once per write.
 func (l *RequestLogs) changed(err error) {
 	if err != nil {
-		l.log.Warn("entries of the request log are dropped: Kafka does not accept them", slog.Any("error", err))
+		l.log.Warn("request log entries dropped: Kafka does not accept them", slog.Any("error", err))
 		return
 	}
-	l.log.Info("the request log is written again")
+	l.log.Info("request log entries accepted by Kafka again")
 }
 
 // encoder is the memory in which an entry is encoded.

@@ -149,7 +149,7 @@ func (a *Erasures) start(ctx context.Context, tenant ids.Tenant) (bool, error) {
 		return false, fmt.Errorf("begin the erasure of %s: %w", tenant, err)
 	}
 	a.App.publish(ctx, ids.Tenant{}) // grants of its apps belong to other tenants too
-	a.App.Log.InfoContext(ctx, "the erasure of a tenant begins", slog.String("tenant", tenant.String()))
+	a.App.Log.InfoContext(ctx, "tenant erasure started", slog.String("tenant", tenant.String()))
 	return true, nil
 }
 
@@ -186,7 +186,7 @@ func (a *Erasures) proceed(ctx context.Context, e domain.Erasure) error {
 		}
 	}
 	if done {
-		a.App.Log.InfoContext(ctx, "a tenant is erased", slog.String("tenant", e.TenantID.String()))
+		a.App.Log.InfoContext(ctx, "tenant erased", slog.String("tenant", e.TenantID.String()))
 		return nil
 	}
 	until := time.Now()

@@ -22,7 +22,7 @@ const (
 // the change itself is committed and RetryPublish retries.
 func (a *App) publish(ctx context.Context, tenant ids.Tenant) (published bool) {
 	if err := a.PublishInvalidations(ctx, tenant); err != nil {
-		a.Log.WarnContext(ctx, "an invalidation is not in Redis yet", slog.String("tenant", tenant.String()), slog.Any("error", err))
+		a.Log.WarnContext(ctx, "cache invalidation not written to Redis; trying again", slog.String("tenant", tenant.String()), slog.Any("error", err))
 		return false
 	}
 	return true
@@ -69,7 +69,7 @@ func (a *App) RetryPublish(ctx context.Context) error {
 		}
 		err := a.PublishInvalidations(ctx, ids.Tenant{})
 		if err != nil && !failing && !errors.Is(err, context.Canceled) {
-			a.Log.WarnContext(ctx, "invalidations are not in Redis yet", slog.Any("error", err))
+			a.Log.WarnContext(ctx, "cache invalidations not written to Redis; trying again", slog.Any("error", err))
 		}
 		failing = err != nil
 	}

@@ -324,7 +324,7 @@ func (l *LastUse) Run(ctx context.Context) error {
 			return l.Write(last)
 		case <-tick.C:
 			if err := l.Write(ctx); err != nil {
-				l.Log.WarnContext(ctx, "last use of keys waits", slog.Any("error", err))
+				l.Log.WarnContext(ctx, "last use of API keys not recorded; trying again", slog.Any("error", err))
 			}
 		}
 	}

@@ -78,7 +78,7 @@ func (r *PasswordResets) Run(ctx context.Context) error {
 			return nil
 		case in := <-r.queue:
 			if err := r.mail(ctx, in); err != nil {
-				r.app.Log.ErrorContext(ctx, "Link for a new password not mailed", slog.Any("error", err))
+				r.app.Log.ErrorContext(ctx, "password reset link not mailed", slog.Any("error", err))
 			}
 			r.waiting.Add(-1)
 		}

@@ -167,7 +167,7 @@ func (a *App) SweepOAuth(ctx context.Context) error {
 		}
 		for _, sweep := range work {
 			if err := a.drain(ctx, sweep); err != nil && ctx.Err() == nil {
-				a.Log.WarnContext(ctx, "what is over cannot be deleted", slog.Any("error", err))
+				a.Log.WarnContext(ctx, "expired sign-ins, grants and apps not deleted; trying again", slog.Any("error", err))
 			}
 		}
 	}

@@ -65,7 +65,7 @@ func (m *Metering) RecordUsage(ctx context.Context) error {
 		}
 		done, err := m.recordLeased(ctx, l)
 		if errors.Is(err, errUnsettled) || errors.Is(err, errUsageLease) {
-			m.Log.InfoContext(ctx, "a day of usage waits", slog.Any("error", err))
+			m.Log.InfoContext(ctx, "usage of a day not recorded; trying again", slog.Any("error", err))
 			err = nil
 		}
 		if err != nil || !done {

@@ -101,7 +101,7 @@ func (a *Intake) Maintain(ctx context.Context) error {
 		return err
 	}
 	if a.Metrics.behind.Set(float64(remaining)); remaining > 0 {
-		a.Log.WarnContext(ctx, "past days of the request log are left, because a transaction reads them", slog.Int("days", remaining))
+		a.Log.WarnContext(ctx, "expired days of the request log not dropped: a transaction reads them; trying again", slog.Int("days", remaining))
 	}
 	return nil
 }

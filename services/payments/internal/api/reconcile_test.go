@@ -418,7 +418,7 @@ func TestReconcilerOfAccounts(t *testing.T) {
 		var log bytes.Buffer
 		logging := w.reconciler(l)
 		logging.Log = slog.New(slog.NewTextHandler(&log, nil))
-		if err := logging.Run(t.Context()); err != nil || len(l.calls) != 2 || strings.Count(log.String(), "could not be compared") != 2 {
+		if err := logging.Run(t.Context()); err != nil || len(l.calls) != 2 || strings.Count(log.String(), "account not compared") != 2 {
 			t.Errorf("%s: %v, %v, log: %s", name, l.calls, err, &log)
 		}
 		w.ahead.Add(int64(c.at))

@@ -307,7 +307,7 @@ func (o *leftIntent) later(ctx context.Context, cause error) error {
 	real := o.Now()
 	var refused *domain.RefusedError
 	if errors.As(cause, &refused) && refused.Unread && o.p.Call.ShouldGiveUp(real) {
-		o.log.ErrorContext(ctx, "a payment intent is given up: its account refuses the keys", slog.String("intent", o.p.ID.String()),
+		o.log.ErrorContext(ctx, "payment intent abandoned: the gateway rejects the keys of its account", slog.String("intent", o.p.ID.String()),
 			slog.String("account", o.p.AccountID.String()), slog.Any("error", cause))
 		return &operation.RefusedError{Err: cause}
 	}

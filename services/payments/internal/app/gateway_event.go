@@ -79,7 +79,7 @@ func (a *Events) Run(ctx context.Context) error {
 			}
 			return nil
 		},
-		Report: a.failing.Report(a.Log, "gateway events that are not worked off"),
+		Report: a.failing.Report(a.Log, "gateway events not processed yet"),
 	}
 	if err := due.Run(ctx); err != nil {
 		return fmt.Errorf("gateway events that are due: %w", err)
@@ -142,7 +142,7 @@ func (a *Events) again(ctx context.Context, e domain.Event, cause error) *time.T
 	if at := e.Retry(now, errors.As(cause, &refused) && refused.Unread); at != nil {
 		return later(now, *at)
 	}
-	a.Log.ErrorContext(ctx, "a gateway event is given up", slog.String("event", e.ID), slog.String("type", e.Type),
+	a.Log.ErrorContext(ctx, "gateway event abandoned", slog.String("event", e.ID), slog.String("type", e.Type),
 		slog.String("account", e.AccountID.String()), slog.String("intent", string(e.Intent)), slog.Int("tries", e.Tries), slog.Any("error", cause))
 	a.Intents.Metrics.eventGivenUp()
 	return nil

@@ -41,7 +41,7 @@ func (a *Completer) Run(ctx context.Context) error {
 			}
 			return nil
 		},
-		Report: a.failing.Report(a.Log, "payment intents that cannot be completed"),
+		Report: a.failing.Report(a.Log, "payment intents not completed yet"),
 	}
 	if err := left.Run(ctx); err != nil {
 		return fmt.Errorf("payment intents that are left: %w", err)

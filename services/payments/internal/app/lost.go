@@ -44,7 +44,7 @@ func (a *Canceler) Run(ctx context.Context) error {
 			}
 			return nil
 		},
-		Report: a.failing.Report(a.Log, "intents of cancelled bookings that cannot be cancelled"),
+		Report: a.failing.Report(a.Log, "payment intents of cancelled bookings not canceled yet"),
 	}
 	if err := due.Run(ctx); err != nil {
 		return fmt.Errorf("bookings whose intents are to be cancelled: %w", err)

@@ -94,7 +94,7 @@ func (a *Reconciler) step(ctx context.Context, id domain.AccountID) {
 		err = a.compare(ctx, run)
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrLeaseLost) {
-		a.Log.WarnContext(ctx, "an account that could not be compared with the gateway", slog.String("account", id.String()), slog.Any("error", err))
+		a.Log.WarnContext(ctx, "account not compared with the payment gateway; trying again", slog.String("account", id.String()), slog.Any("error", err))
 	}
 }
 
@@ -309,7 +309,7 @@ func (a *Reconciler) repair(ctx context.Context, account domain.Account, stage d
 				return nil
 			}
 			a.Intents.Metrics.difference(d.kind)
-			a.Log.ErrorContext(ctx, "the payment gateway and this platform differ", slog.String("kind", string(d.kind)), slog.String("object", d.ID),
+			a.Log.ErrorContext(ctx, "object differs between the payment gateway and the platform", slog.String("kind", string(d.kind)), slog.String("object", d.ID),
 				slog.String("intent", string(d.Intent)), slog.String("account", account.ID.String()), slog.String("gateway_status", d.Status),
 				slog.String("status", string(d.known.Intent.Status)), slog.Any("error", err))
 			return nil

@@ -33,7 +33,7 @@ func (a *RefundCompleter) Run(ctx context.Context) error {
 			}
 			return nil
 		},
-		Report: a.failing.Report(a.Log, "refunds that cannot be completed"),
+		Report: a.failing.Report(a.Log, "refunds not completed yet"),
 	}
 	if err := left.Run(ctx); err != nil {
 		return fmt.Errorf("refunds that are left: %w", err)

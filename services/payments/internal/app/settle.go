@@ -63,7 +63,7 @@ func (a *Settler) Run(ctx context.Context) error {
 			}
 			return nil
 		},
-		Report: a.failing.Report(a.Log, "payments of cancelled and expired bookings that cannot be settled"),
+		Report: a.failing.Report(a.Log, "payments of cancelled and expired bookings not settled yet"),
 	}
 	if err := due.Run(ctx); err != nil {
 		return fmt.Errorf("bookings whose payments are to be settled: %w", err)
@@ -156,7 +156,7 @@ func (a *Settler) paid(ctx context.Context, p domain.Intent, late, refund bool) 
 		}
 		tx.AfterCommit(func() {
 			a.Intents.Metrics.paymentLate()
-			a.Log.WarnContext(ctx, "payment of a cancelled or expired booking", slog.String("payment", string(p.GatewayID)),
+			a.Log.WarnContext(ctx, "payment received for a cancelled or expired booking", slog.String("payment", string(p.GatewayID)),
 				slog.String("booking", p.BookingID.String()), slog.Bool("refunded", refund))
 		})
 		return nil
@@ -194,7 +194,7 @@ func (a *OwedRefunds) Run(ctx context.Context) error {
 			}
 			return nil
 		},
-		Report: a.failing.Report(a.Log, "owed refunds that cannot be made"),
+		Report: a.failing.Report(a.Log, "owed refunds not made yet"),
 	}
 	if err := due.Run(ctx); err != nil {
 		return fmt.Errorf("refunds that are owed: %w", err)
@@ -304,7 +304,7 @@ func (a *OwedRefunds) make(ctx context.Context, r domain.Refund) {
 	begun := &ownRefund{createRefund{Refunds: a.Refunds, r: r}}
 	err := operation.Resume(ctx, a.Refunds.Intents.operations(), begun)
 	if busy := new(operation.UnderWay); err != nil && !errors.As(err, &busy) {
-		a.Log.WarnContext(ctx, "automatic refund", slog.String("refund", r.ID.String()), slog.String("booking", r.BookingID.String()), slog.Any("error", err))
+		a.Log.WarnContext(ctx, "automatic refund not completed; trying again", slog.String("refund", r.ID.String()), slog.String("booking", r.BookingID.String()), slog.Any("error", err))
 	}
 }
 

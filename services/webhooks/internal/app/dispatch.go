@@ -116,7 +116,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		more, err := d.pass(ctx, &attempts)
 		wait := pollInterval
 		if err != nil && ctx.Err() == nil {
-			d.Log.WarnContext(ctx, "claiming due deliveries failed; the dispatcher tries again", slog.Duration("wait", errorPause), slog.Any("error", err))
+			d.Log.WarnContext(ctx, "due deliveries not claimed; trying again", slog.Duration("wait", errorPause), slog.Any("error", err))
 			wait = errorPause
 		}
 		if !more || err != nil {

@@ -38,7 +38,7 @@ func (d *Dispatcher) attempt(ctx context.Context, queue store.ReadyQueue, c stor
 		own, err = store.OpenHeaders(d.Box, c.Key(), queue.Headers)
 	}
 	if err != nil {
-		d.Log.Error("secrets cannot be opened", slog.String("endpoint", c.EndpointID.String()), slog.Any("error", err))
+		d.Log.Error("secrets of an endpoint not decrypted", slog.String("endpoint", c.EndpointID.String()), slog.Any("error", err))
 		d.Metrics.unsigned.Inc()
 		return result{claim: c, unsigned: true}
 	}
@@ -106,7 +106,7 @@ func (d *Dispatcher) writeBatch(batch []result, stop <-chan struct{}) {
 			return
 		}
 		d.writeFailing.Store(true)
-		d.Log.Warn("what was delivered cannot be written yet", slog.Int("deliveries", len(batch)), slog.Any("error", err))
+		d.Log.Warn("delivery results not recorded; trying again", slog.Int("deliveries", len(batch)), slog.Any("error", err))
 		select {
 		case <-stop:
 			if deadline.IsZero() {
@@ -138,7 +138,7 @@ func (d *Dispatcher) complete(ctx context.Context, batch []result) error {
 		}
 		valid := slices.DeleteFunc(slices.Clone(batch), func(r result) bool { return !locked.Valid[r.claim.DeliveryID] })
 		if len(valid) < len(batch) {
-			d.Log.Warn("claims had expired before their results were written", slog.Int("deliveries", len(batch)-len(valid)))
+			d.Log.Warn("claims expired before their results were recorded; the deliveries are repeated", slog.Int("deliveries", len(batch)-len(valid)))
 		}
 		endpoints, err := d.updateHealth(ctx, tx, locked, valid)
 		if err != nil {
