@@ -4,9 +4,11 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const [folder, ...files] = process.argv.slice(2);
+// Messages of logs, errors and tests, and the help of metrics and commands.
+const message = /(?:\b(?:Info|Warn|Error|Debug|Errorf|New|Fatalf?|Skipf?|Logf?|ErrorContext|WarnContext|InfoContext|DebugContext|Report)\([^"`]*|\b(?:Help|Short): )"((?:[^"\\]|\\.)*)"/;
 const lines = {
-  // Comments, on their own lines or after code.
-  go: (line) => /^\s*\/\/ (?!nolint)(.*)/.exec(line)?.[1] ?? /[^:"]\/\/ (?!nolint)([^"`]*)$/.exec(line)?.[1] ?? "",
+  // Comments, on their own lines or after code, and messages.
+  go: (line) => /^\s*\/\/ (?!nolint)(.*)/.exec(line)?.[1] ?? message.exec(line)?.[1] ?? /[^:"]\/\/ (?!nolint)([^"`]*)$/.exec(line)?.[1] ?? "",
   ts: (line) => /^\s*(?:\/\*\*|\*|\/\/) (?!biome-ignore|@)(.*?)(?: \*\/)?$/.exec(line)?.[1] ?? "",
   yaml: (line) => /(?:description|summary|title): (.*)|^\s+([A-Z].*)/.exec(line)?.slice(1).find(Boolean) ?? "",
   json: (line) => /": "(.*)"/.exec(line)?.[1] ?? "",

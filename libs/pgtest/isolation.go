@@ -157,7 +157,7 @@ func protected(t *testing.T, db *DB, rows []Row, workers []string) {
 		known := slices.ContainsFunc(rows, func(r Row) bool { return r[0] == tb.Name })
 		switch {
 		case tb.Partition && tb.Granted:
-			t.Errorf("%s: a partition that is open by itself", tb.Name)
+			t.Errorf("%s: a partition is open on its own", tb.Name)
 		case tb.Partition:
 		case !known:
 			t.Errorf("%s: the test has no row for it", tb.Name)

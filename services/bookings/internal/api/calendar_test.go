@@ -163,7 +163,7 @@ func TestCalendarFilters(t *testing.T) {
 	check("", ada, bee, none)
 	check("&all=true", ada, bee, cat, none, gone)
 	if b := w.calendar(ctx, day+"&all=true&unit_ids="+s.cat.String()).Data[0]; b.Status != "expired" || b.Version != 2 {
-		t.Errorf("a hold that has run out: %+v", b)
+		t.Errorf("an expired hold: %+v", b)
 	}
 	w.run()
 	check("", ada, bee, none)

@@ -381,7 +381,7 @@ func TestLookups(t *testing.T) {
 	}
 	w.clock.move(2 * time.Minute)
 	if got := w.from(ctx, "customers", "GET", "/bookings/"+b.ID, "").is(200).booking(); got.Status != "expired" || got.Version != 2 {
-		t.Errorf("a hold that has run out is %s", got.Status)
+		t.Errorf("an expired hold is %s", got.Status)
 	}
 }
 

@@ -165,7 +165,7 @@ func TestSettlement(t *testing.T) {
 	path = "/bookings/" + held.ID + "/settlement"
 	for range 2 {
 		if got, want := get(), ended("expired", held.HoldExpiresAt); got != want {
-			t.Errorf("a hold that has run out: %s, want %s", got, want)
+			t.Errorf("an expired hold: %s, want %s", got, want)
 		}
 		if err := w.expiry.Run(t.Context()); err != nil {
 			t.Error(err)

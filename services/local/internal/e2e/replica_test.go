@@ -111,6 +111,6 @@ func (r *replica) killed(t *testing.T) {
 		t.Fatalf("%s does not end\n%s", r.service, r.log)
 	}
 	if s, ok := r.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGKILL {
-		t.Fatalf("%s ended by itself: %v\n%s", r.service, r.cmd.ProcessState, r.log)
+		t.Fatalf("%s ended unexpectedly: %v\n%s", r.service, r.cmd.ProcessState, r.log)
 	}
 }
