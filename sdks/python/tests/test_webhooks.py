@@ -12,7 +12,7 @@ from unittest import mock
 
 from holdfast import WebhookError, WebhookSignatureError, webhooks
 
-GUIDE = Path(__file__).parents[3] / "docs" / "webhooks.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "webhooks.md"
 SECRET = "whsec_c2VjcmV0"
 BODY = json.dumps({"id": "evt_1", "type": "booking.created", "data": {"object": {"id": "bk_1"}}}).encode()
 NOW = 1_795_299_475
