@@ -236,9 +236,9 @@ func TestLateReadOfARefund(t *testing.T) {
 	}
 }
 
-// TestRefundMadeAfterItFailed checks that a refund that failed and that the gateway has made after all is recorded, although the money was
+// TestRefundSucceedsAfterItFailed checks that a refund that failed and that the gateway has made after all is recorded, although the money was
 // handed back in the meantime.
-func TestRefundMadeAfterItFailed(t *testing.T) {
+func TestRefundSucceedsAfterItFailed(t *testing.T) {
 	t.Parallel()
 	for _, status := range []domain.RefundStatus{domain.RefundPending, domain.RefundSucceeded} {
 		w := newWorld(t)
