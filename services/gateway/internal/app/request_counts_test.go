@@ -232,7 +232,7 @@ func TestRequestCountsOfAnEndedProcess(t *testing.T) {
 	if sent := testutil.ToFloat64(m.RequestCounts.WithLabelValues("sent")); got != want || sent != float64(want) || kafka.largest > 200<<10 {
 		t.Errorf("%d requests counted, %v sent, want %d; the largest message has %d bytes", got, sent, want, kafka.largest)
 	}
-	if lost := testutil.ToFloat64(m.RequestCounts.WithLabelValues("lost")); lost != 0 || strings.Count(log.String(), "wait for the next start") != 3 {
+	if lost := testutil.ToFloat64(m.RequestCounts.WithLabelValues("lost")); lost != 0 || strings.Count(log.String(), "kept for the next start") != 3 {
 		t.Errorf("%v lost\n%s", lost, log)
 	}
 }
