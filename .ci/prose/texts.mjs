@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const [folder, ...files] = process.argv.slice(2);
-// Messages of logs, errors and tests, and the help of metrics and commands.
+// Messages to the log, of errors and of tests, and the help of metrics and commands.
 const message = /(?:\b(?:Info|Warn|Error|Debug|Errorf|New|Fatalf?|Skipf?|Logf?|ErrorContext|WarnContext|InfoContext|DebugContext|Report)\([^"`]*|\b(?:Help|Short): )"((?:[^"\\]|\\.)*)"/;
 const lines = {
   // Comments, on their own lines or after code, and messages.
