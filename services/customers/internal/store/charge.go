@@ -102,8 +102,8 @@ func ClearCharge(tx pg.Tx, id string) {
 		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id`, pg.Args{"id": id})
 }
 
-// Charge reads a charge with the amount that no invoice took and nobody handed back. Its credit notes count as refunded from the moment that they are issued,
-// whether or not the account shows their refunds.
+// Charge reads a charge with the amount that no invoice took and that was not handed back. Its credit notes count as refunded from the
+// moment that they are issued, whether or not the account shows their refunds.
 func Charge(ctx context.Context, q pg.Q, of domain.AccountRef, id string) (c domain.Charge, unapplied int64, err error) {
 	c, err = pg.One(ctx, q, func(row pgx.CollectableRow) (c domain.Charge, err error) {
 		return c, row.Scan(&c.ID, &c.Amount.Minor, &c.Refunded, &c.Disputed, &c.Version, &unapplied)

@@ -84,10 +84,10 @@ func NewRefund(in RefundInput, intents []Intent, most int64, real time.Time) (Re
 			used, left = append(used, p), left+p.Refundable()
 		}
 	}
-	if len(used) == 0 && disputed {
+	switch {
+	case len(used) == 0 && disputed:
 		return Refund{}, ErrDisputed
-	}
-	if len(used) == 0 {
+	case len(used) == 0:
 		return Refund{}, ErrNothingToRefund
 	}
 	code := used[0].Amount.Currency
