@@ -14,11 +14,13 @@ import (
 // The queries of the command repair. Package repair describes their columns.
 const (
 	// Copies is what this service holds of other services' objects. A customer of version 0 was lost, and a booking refers to it. An
-	// account of money has the key of payments.
+	// account of money has the key of payments. Its version is unknown if the booking now has another currency.
 	Copies = `
 		select 'cu', tenant_id, livemode, id::text, version, '', '' from customers where version > 0
 		union all select 'inv', tenant_id, livemode, invoice_id, version, '', '' from booking_invoices
 		union all select 'ma', tenant_id, livemode, 'ma_' || id::text || ':' || currency, account_version, '', '' from bookings where account_version > 0
+		union select 'ma', p.tenant_id, p.livemode, 'ma_' || p.booking_id::text || ':' || p.currency, 0, '', '' from booking_payments p
+			join bookings b on (b.tenant_id, b.livemode, b.id) = (p.tenant_id, p.livemode, p.booking_id) where b.currency <> p.currency
 		union all select 'qt', tenant_id, livemode, quote_id::text, 0, 'booked', '' from bookings
 			where quote_id is not null and status in ('pending', 'confirmed')`
 	OwnBookings = `

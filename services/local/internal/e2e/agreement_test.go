@@ -60,14 +60,18 @@ func (p *platform) differences(t *testing.T) (found []string) {
 		return slices.DeleteFunc(slices.Clone(list), func(one string) bool { id, _, _ := strings.Cut(one, " "); return exist[id] == "" })
 	}
 	charges := in("payments", `select booking_id || ' ' || gateway_id || ' ' || received || ' ' || refunded + lost from payment_intents where received > 0`)
-	compare("customers: charges", charges, in("customers", `select booking_id || ' ' || id || ' ' || amount || ' ' || refunded from charges`))
+	compare("customers: charges", charges, in("customers", `select booking_id || ' ' || id || ' ' || amount || ' ' || refunded from charges where method = 'card'`))
 	compare("bookings: charges", ofBookings(charges), in("bookings",
 		`select booking_id || ' ' || payment_id || ' ' || amount || ' ' || refunded from booking_payments where source = 'gateway'`))
-	compare("bookings: manual payments", ofBookings(in("customers", `select v.booking_id || ' ' || p.amount from invoice_payments p
-		join invoices v using (tenant_id, livemode) where v.id = p.invoice_id and v.booking_id is not null and p.source = 'manual' and p.reversed_at is null`)),
-		in("bookings", `select booking_id || ' ' || amount from booking_payments where source = 'manual' and amount > 0 and reversed_at is null`))
-	compare("bookings: accounts", ofBookings(in("payments", `select id || ' ' || received || ' ' || returned || ' ' || version from money_accounts
-		where kind = 'booking' and version > 0`)), in("bookings", `select id || ' ' || paid || ' ' || refunded || ' ' || account_version from bookings where account_version > 0`))
+	compare("customers: accounts", in("payments", `select id || ' ' || currency || ' ' || received || ' ' || version from money_accounts where version > 0`),
+		in("customers", `select a.id || ' ' || a.currency || ' ' || (select coalesce(sum(c.amount), 0) from charges c
+			where (c.tenant_id, c.livemode, c.booking_id, c.currency) = (a.tenant_id, a.livemode, a.id, a.currency)) || ' ' || a.version
+			from money_accounts a where a.version > 0`))
+	accounts := ofBookings(in("payments", `select id || ' ' || received || ' ' || returned || ' ' || version from money_accounts
+		where kind = 'booking' and version > 0`))
+	compare("bookings: accounts", accounts, in("bookings", `select id || ' ' || paid || ' ' || refunded || ' ' || account_version from bookings where account_version > 0`))
+	compare("bookings: payments", accounts, in("bookings", `select b.id || ' ' || sum(p.amount) filter (where p.reversed_at is null) || ' ' || sum(p.refunded) || ' ' ||
+		b.account_version from bookings b join booking_payments p on p.booking_id = b.id and p.currency = b.currency group by b.id, b.account_version`))
 	compare("bookings: invoices", ofBookings(in("customers", `select booking_id || ' ' || version from invoices where booking_id is not null`)),
 		in("bookings", `select booking_id || ' ' || version from booking_invoices where booking_id is not null`))
 	found = append(found, in("bookings", `select 'paid twice: ' || id from bookings where paid > total`)...)

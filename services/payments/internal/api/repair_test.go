@@ -2,8 +2,10 @@ package api_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,8 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/repair"
+	eventsv1 "holdfast.dev/proto/events/v1"
+	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/payments/internal/app"
 	"holdfast.dev/services/payments/internal/domain"
@@ -64,9 +68,8 @@ func TestALostIntentIsAdopted(t *testing.T) {
 	if got, err := storeIntent(ctx, w, p.ID); err != nil || got.Version != 9 {
 		t.Errorf("version %d, %v", got.Version, err)
 	}
-	events := w.Events()
-	if e := events[len(events)-1]; e.GetObjectId() != p.ID || e.GetResourceVersion() != 9 {
-		t.Errorf("%v", e)
+	if !slices.ContainsFunc(w.Events(), func(e *eventsv1.Event) bool { return e.GetObjectId() == p.ID && e.GetResourceVersion() == 9 }) {
+		t.Error("version 9 was not published")
 	}
 	var own bytes.Buffer
 	if err := repair.WriteCopies(t.Context(), w.DB.OwnerURL, "payments", app.Repair().Copies, time.Now(), &own); err != nil {
@@ -74,6 +77,63 @@ func TestALostIntentIsAdopted(t *testing.T) {
 	}
 	if _, key := ids.Stored(was.BookingID.String()); !strings.Contains(own.String(), `"id":"ma_`+key+`:USD","version":1}`) {
 		t.Errorf("the account is not among the copies: %s", own.String())
+	}
+}
+
+// TestRepairOfAccounts checks that an account of money is published with all its entries until customers and bookings hold its version,
+// that a newer copy raises its version, and that nobody needs a copy of an intent.
+func TestRepairOfAccounts(t *testing.T) {
+	t.Parallel()
+	w, ctx, account := withStandIn(t)
+	p, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
+	w.deliver(account, p, "payment_intent.succeeded")
+	was, err := storeIntent(ctx, w, p.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := caller.FromContext(ctx)
+	_, key := ids.Stored(was.BookingID.String())
+	do := func(check bool, held map[string]int64) (published []int64, err error) {
+		t.Helper()
+		before := len(w.Events())
+		var in bytes.Buffer
+		for holder, version := range held {
+			fmt.Fprintf(&in, `{"holder":%q,"tenant":%q,"livemode":%v,"id":"ma_%s:USD","version":%d}`+"\n", holder, c.Tenant, c.Live(), key, version)
+		}
+		fmt.Fprintf(&in, `{"holder":"webhooks","tenant":%q,"livemode":%v,"id":%q,"version":1,"event":"payment.succeeded"}`+"\n", c.Tenant, c.Live(), p.ID)
+		err = app.Repair().Do(t.Context(), repair.Run{
+			URL: w.DB.OwnerURL, Since: time.Now().Add(-time.Hour), Check: check, In: &in, Out: &bytes.Buffer{}, Progress: &bytes.Buffer{},
+		})
+		for _, e := range w.Events()[before:] {
+			var body internalapi.Account
+			if err := json.Unmarshal(e.GetObject(), &body); err != nil || e.GetObjectId() != was.BookingID.String() || len(body.Entries) != 1 || body.Entries[0].ID != p.ID || body.Received != 10_000 {
+				t.Errorf("%v, event %v", err, e)
+			}
+			published = append(published, body.Version)
+		}
+		return published, err
+	}
+	w.reconcile(nil)
+	for _, step := range []struct {
+		held map[string]int64
+		want int64 // the version that is published; 0: nothing
+	}{
+		{nil, 1},
+		{map[string]int64{"customers": 1}, 1},
+		{map[string]int64{"bookings": 1}, 1},
+		{map[string]int64{"bookings": 1, "customers": 1}, 0},
+		{map[string]int64{"bookings": 1, "customers": 4}, 5},
+		{map[string]int64{"bookings": 1, "customers": 5}, 5},
+		{map[string]int64{"bookings": 0, "customers": 5}, 0}, // 0: unknown
+	} {
+		if _, err := do(true, step.held); errors.Is(err, repair.ErrDiffers) != (step.want > 0) {
+			t.Errorf("%v: check: %v", step.held, err)
+		}
+		published, err := do(false, step.held)
+		if err != nil || step.want == 0 && len(published) > 0 || step.want > 0 && !slices.Equal(published, []int64{step.want}) {
+			t.Errorf("%v: published %v, want %d; %v", step.held, published, step.want, err)
+		}
+		w.reconcile(nil)
 	}
 }
 

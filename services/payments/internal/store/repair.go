@@ -18,23 +18,22 @@ const (
 	Copies = `
 		select 'bk', tenant_id, livemode, id::text, version, '', '' from bookings
 		union all select 'ma', tenant_id, livemode, 'ma_' || id::text || ':' || currency, version, '', '' from money_accounts`
-	// OwnIntents are the intents that the gateway knows. Other services hold those that received money; bookings only if it has the booking.
+	// OwnIntents are the intents that the gateway knows. Other services hold their money as part of its account.
 	OwnIntents = `
-		select p.tenant_id, p.livemode, p.gateway_id as key, p.version, p.updated_at as changed_at, false as logged,
-			case when p.received = 0 then '{}' when b.id is null then '{customers}' else '{bookings,customers}' end::text[] as holders,
+		select p.tenant_id, p.livemode, p.gateway_id as key, p.version, p.updated_at as changed_at, false as logged, '{}'::text[] as holders,
 			case when p.succeeded_at >= @since and p.updated_at >= @since then '{payment.succeeded}' else '{}' end::text[] as events
-		from payment_intents p left join bookings b on (b.tenant_id, b.livemode, b.id) = (p.tenant_id, p.livemode, p.booking_id)
-		where p.gateway_id is not null`
+		from payment_intents p where p.gateway_id is not null`
 	// Unbooked are the payments of bookings that this service does not know, and that were not refunded in full.
 	Unbooked = `
 		select format('%s of tenant %s, booking %s', p.gateway_id, p.tenant_id, p.booking_id) from payment_intents p
 		where p.received > p.refunded and not exists (select from bookings b where (b.tenant_id, b.livemode, b.id) = (p.tenant_id, p.livemode, p.booking_id))
 		order by p.created_at`
-	// OwnMoney are the accounts of money. Other services hold those that they have applied.
+	// OwnMoney are the accounts of money, at any time. Customers holds all of them, and bookings those of its bookings.
 	OwnMoney = `
 		select a.tenant_id, a.livemode, ('ma_' || a.id::text || ':' || a.currency) collate "C" as key, a.version, now() as changed_at, false as logged,
-			'{}'::text[] as holders, '{}'::text[] as events
-		from money_accounts a`
+			case when b.id is null then '{customers}' else '{bookings,customers}' end::text[] as holders, '{}'::text[] as events
+		from money_accounts a left join bookings b on (b.tenant_id, b.livemode, b.id) = (a.tenant_id, a.livemode, a.id)
+		where a.version > 0`
 	// UnbalancedMoney are the accounts whose sums differ from their entries or their card payments. There are none.
 	UnbalancedMoney = `
 		select format('account %s of tenant %s in %s', k.id, k.tenant_id, k.currency) from (
