@@ -70,10 +70,10 @@ type Runner struct {
 	Keys Keys
 }
 
-// Run runs an operation of a request. If another attempt is running, Run waits for at most patience. Run locks the key before any
+// Run runs an operation of a request. If another attempt is running, Run waits for at most maxWait. Run locks the key before any
 // row, so a different request with the same key fails before it has an effect.
-func Run[T any](ctx context.Context, r Runner, patience time.Duration, op Operation[T], write Write[T]) error {
-	return Retry(ctx, patience, func(ctx context.Context) error { return run(ctx, r, op, write) })
+func Run[T any](ctx context.Context, r Runner, maxWait time.Duration, op Operation[T], write Write[T]) error {
+	return Retry(ctx, maxWait, func(ctx context.Context) error { return run(ctx, r, op, write) })
 }
 
 // Resume completes an interrupted operation, for a worker. It returns nil if the operation is refused, and an UnderWay if another
@@ -159,8 +159,8 @@ func release[T any](ctx context.Context, r Runner, op Operation[T]) error {
 var ErrUnderWay = &UnderWay{Err: apperr.ErrInProgress}
 
 const (
-	// Patience is how long a request waits for another attempt, unless its service specifies another duration.
-	Patience = 5 * time.Second
+	// MaxWait is how long a request waits for another attempt, unless its service specifies another duration.
+	MaxWait = 5 * time.Second
 	// pollEvery is how often it checks whether that attempt ended.
 	pollEvery = 50 * time.Millisecond
 	// maxAgain is how often a transaction is repeated because it needs more data.
@@ -187,10 +187,10 @@ type Again struct {
 func (a *Again) Error() string { return a.Why }
 
 // Retry runs do, and repeats it if its error requires that: after the Fetch of an Again, and until no other attempt is in progress.
-// It returns the Err of an UnderWay that lasts longer than patience. It returns apperr.ErrUnavailable if a transaction repeatedly
+// It returns the Err of an UnderWay that lasts longer than maxWait. It returns apperr.ErrUnavailable if a transaction repeatedly
 // needs more data.
-func Retry(ctx context.Context, patience time.Duration, do func(ctx context.Context) error) error {
-	for until, again := time.Now().Add(patience), 0; ; {
+func Retry(ctx context.Context, maxWait time.Duration, do func(ctx context.Context) error) error {
+	for until, again := time.Now().Add(maxWait), 0; ; {
 		err := do(ctx)
 		var lacks *Again
 		var busy *UnderWay

@@ -13,7 +13,7 @@ import (
 
 var errBoom = errors.New("boom")
 
-// Retry waits for a running attempt until it ends or patience has passed.
+// Retry waits for a running attempt until it ends or maxWait has passed.
 func TestRetryWaits(t *testing.T) {
 	t.Parallel()
 	busy := &operation.UnderWay{Err: apperr.ErrInProgress.WithMessage("Busy.")}

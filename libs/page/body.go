@@ -16,8 +16,8 @@ import (
 	"holdfast.dev/proto/api"
 )
 
-// Place is the position of a row in the orders of a list.
-type Place struct {
+// SortKey is the position of a row in the orders of a list.
+type SortKey struct {
 	ID               [16]byte
 	Created, Updated time.Time
 	By               time.Time // in the order that the list offers besides; zero: none
@@ -80,7 +80,7 @@ func count(ctx context.Context, q pg.Q, n *int, sql string, args []any) error {
 }
 
 // Body returns the response of a list: its rows in their public form, as many as MaxBytes allows and at least one.
-func Body[T, V any](c *Codec, r Request, rows Rows[T], place func(T) Place, shape func(T) V) ([]byte, error) {
+func Body[T, V any](c *Codec, r Request, rows Rows[T], place func(T) SortKey, shape func(T) V) ([]byte, error) {
 	data, more, err := Fit(rows, shape)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func FitWithin[T, V any](rows Rows[T], most int, shape func(T) V) (data []json.R
 }
 
 // Send responds with the result of Body.
-func Send[T, V any](c *gin.Context, pages *Codec, r Request, rows Rows[T], place func(T) Place, shape func(T) V) error {
+func Send[T, V any](c *gin.Context, pages *Codec, r Request, rows Rows[T], place func(T) SortKey, shape func(T) V) error {
 	body, err := Body(pages, r, rows, place, shape)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func Send[T, V any](c *gin.Context, pages *Codec, r Request, rows Rows[T], place
 	return httpx.JSON(c, http.StatusOK, "", body)
 }
 
-func (r Request) position(p Place) Position {
+func (r Request) position(p SortKey) Position {
 	switch {
 	case r.By != "":
 		return Position{At: p.By, ID: p.ID}
@@ -138,7 +138,7 @@ func (r Request) position(p Place) Position {
 // the request prefers it. read reads the rows.
 func Serve[T, V any](
 	c *gin.Context, pages *Codec, db *pg.DB,
-	read func(ctx context.Context, q pg.Q, r Request) (Rows[T], error), place func(T) Place, shape func(T, api.Mode) V,
+	read func(ctx context.Context, q pg.Q, r Request) (Rows[T], error), place func(T) SortKey, shape func(T, api.Mode) V,
 ) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
 	mode := httpx.Mode(ctx)
@@ -165,12 +165,12 @@ func Serve[T, V any](
 
 // Shown is a row with its public body, for lists that create the bodies of all rows together.
 type Shown[V any] struct {
-	Place Place
-	Body  V
+	Key  SortKey
+	Body V
 }
 
 // Show pairs rows with their bodies. If only the first rows have bodies, the others are on the next page.
-func Show[T, V any](rows Rows[T], bodies []V, place func(T) Place) Rows[Shown[V]] {
+func Show[T, V any](rows Rows[T], bodies []V, place func(T) SortKey) Rows[Shown[V]] {
 	shown := Rows[Shown[V]]{Items: make([]Shown[V], 0, len(bodies)), More: rows.More || len(bodies) < len(rows.Items)}
 	for i, body := range bodies {
 		shown.Items = append(shown.Items, Shown[V]{place(rows.Items[i]), body})
@@ -180,5 +180,5 @@ func Show[T, V any](rows Rows[T], bodies []V, place func(T) Place) Rows[Shown[V]
 
 // ServeShown is Serve for rows whose bodies read already created.
 func ServeShown[V any](c *gin.Context, pages *Codec, db *pg.DB, read func(ctx context.Context, q pg.Q, r Request) (Rows[Shown[V]], error)) error {
-	return Serve(c, pages, db, read, func(s Shown[V]) Place { return s.Place }, func(s Shown[V], _ api.Mode) V { return s.Body })
+	return Serve(c, pages, db, read, func(s Shown[V]) SortKey { return s.Key }, func(s Shown[V], _ api.Mode) V { return s.Body })
 }

@@ -36,7 +36,7 @@ func rowsUntil(most int, work func()) func(context.Context, Request) (Rows[int],
 	}
 }
 
-func placeOf(n int) (p Place) {
+func placeOf(n int) (p SortKey) {
 	binary.BigEndian.PutUint64(p.ID[8:], uint64(n))
 	return p
 }

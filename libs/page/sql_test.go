@@ -117,13 +117,13 @@ func TestUnion(t *testing.T) {
 // A list contains as many rows as have bodies, and reports whether others follow.
 func TestShow(t *testing.T) {
 	t.Parallel()
-	place := func(n int) page.Place { return page.Place{ID: [16]byte{byte(n)}} }
+	place := func(n int) page.SortKey { return page.SortKey{ID: [16]byte{byte(n)}} }
 	for _, tc := range []struct {
 		bodies     []string
 		more, want bool
 	}{{[]string{"a", "b"}, false, false}, {[]string{"a", "b"}, true, true}, {[]string{"a"}, false, true}} {
 		got := page.Show(page.Rows[int]{Items: []int{1, 2}, More: tc.more}, tc.bodies, place)
-		if len(got.Items) != len(tc.bodies) || got.More != tc.want || got.Items[0] != (page.Shown[string]{Place: place(1), Body: "a"}) {
+		if len(got.Items) != len(tc.bodies) || got.More != tc.want || got.Items[0] != (page.Shown[string]{Key: place(1), Body: "a"}) {
 			t.Errorf("%+v of %v", got, tc)
 		}
 	}

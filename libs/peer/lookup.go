@@ -10,8 +10,8 @@ import (
 const (
 	// lookupLimit is how long one lookup of a name may take.
 	lookupLimit = 2 * time.Second
-	// lookupPatience is how long an attempt to connect waits for a lookup if an earlier one succeeded.
-	lookupPatience = 50 * time.Millisecond
+	// lookupWait is how long an attempt to connect waits for a lookup if an earlier one succeeded.
+	lookupWait = 50 * time.Millisecond
 )
 
 // names looks up host names. It stores the last addresses of each name, so that a slow or unavailable name server stops no call to a
@@ -49,7 +49,7 @@ func (n *names) addresses(ctx context.Context, name string) ([]string, error) {
 	n.mu.Unlock()
 	var enough <-chan time.Time
 	if known != nil {
-		timer := time.NewTimer(lookupPatience)
+		timer := time.NewTimer(lookupWait)
 		defer timer.Stop()
 		enough = timer.C
 	}

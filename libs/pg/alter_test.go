@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-const patience = 30 * time.Second
+const maxWait = 30 * time.Second
 
 // altered returns the schema of notes with one more migration, which locks the whole table.
 func altered() fstest.MapFS {
@@ -62,7 +62,7 @@ func TestNoRequestQueuesBehindAMigration(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		t.Error("the migration is not done")
 	}
 	stop()
@@ -106,7 +106,7 @@ func TestAMigrationGivesUpOnALock(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, notes)
 	endRead := pgtest.LongRead(t, db)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	tries := 0
 	err := pg.Alter(ctx, db.OwnerURL, 3*time.Second, func(ctx context.Context, conn *pgx.Conn) error {
@@ -145,7 +145,7 @@ func scan(t *testing.T, db *pgtest.DB, sql string) (yes bool) {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(maxWait); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("never: %s", what)
 		}

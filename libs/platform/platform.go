@@ -187,9 +187,9 @@ func (p *Platform) Consume(handle kafkax.Handler) *kafkax.Consumer {
 	return consumer
 }
 
-// CaughtUp reports whether the consumer has handled all messages that its topics have now. It waits for at most patience.
-func (p *Platform) CaughtUp(ctx context.Context, patience time.Duration) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// CaughtUp reports whether the consumer has handled all messages that its topics have now. It waits for at most maxWait.
+func (p *Platform) CaughtUp(ctx context.Context, maxWait time.Duration) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	return kafkax.CaughtUp(ctx, p.cluster, p.service.Reads, p.service.Name)
 }

@@ -32,7 +32,7 @@ const (
 // MasterName is the name of the master in the Sentinel's configuration.
 const MasterName = "holdfast"
 
-const patience = 30 * time.Second
+const maxWait = 30 * time.Second
 
 // Server starts one server, with TLS if a is not nil, and returns its URL. It skips the test when redis-server was built without
 // TLS.
@@ -299,7 +299,7 @@ func do(t testing.TB, c *redis.Client, args ...any) {
 
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(maxWait); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("never: %s", what)
 		}

@@ -34,7 +34,7 @@ func Run[V any](c *gin.Context, idempotency *idemstore.Store, o Outcome[V], verb
 
 // OperateFor runs an operation and responds with its outcome.
 func OperateFor[V any](c *gin.Context, idempotency *idemstore.Store, o Outcome[V], op operation.Operation[V]) error {
-	res, err := operate(c.Request.Context(), idempotency, operation.Patience, op, func(ctx context.Context, v V) (idem.Response, error) {
+	res, err := operate(c.Request.Context(), idempotency, operation.MaxWait, op, func(ctx context.Context, v V) (idem.Response, error) {
 		return o.Show(v, httpx.Mode(ctx)).response(o.Status)
 	})
 	if err != nil {

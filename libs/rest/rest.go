@@ -45,7 +45,7 @@ type Collection[ID, T any] struct {
 	Idempotency *idemstore.Store
 	Path        string // of the collection, such as "customers"
 	Parse       func(text string) (ID, error)
-	Patience    time.Duration // how long a write waits for another attempt; 0: operation.Patience
+	MaxWait     time.Duration // how long a write waits for another attempt; 0: operation.MaxWait
 	NotFound    error         // for an id that is unknown, malformed or of another tenant
 	Load        func(ctx context.Context, q pg.Q, id ID) (T, error)
 	Show        func(v T, mode api.Mode) Response
@@ -95,7 +95,7 @@ func (r Collection[ID, T]) otherMode(ctx context.Context, id ID, err error) erro
 func (r Collection[ID, T]) write(
 	ctx context.Context, status int, use func(ctx context.Context, tx pg.Tx) (T, error),
 ) (res idem.Response, err error) {
-	err = operation.Retry(ctx, cmp.Or(r.Patience, operation.Patience), func(ctx context.Context) (err error) {
+	err = operation.Retry(ctx, cmp.Or(r.MaxWait, operation.MaxWait), func(ctx context.Context) (err error) {
 		res, err = idemstore.Run(ctx, r.Idempotency, use, func(ctx context.Context, v T) (idem.Response, error) { return r.response(ctx, status, v) })
 		return err
 	})
@@ -234,18 +234,18 @@ func OperateNew[ID, T any](c *gin.Context, r Collection[ID, T], op operation.Ope
 }
 
 func (r Collection[ID, T]) operate(ctx context.Context, status int, op operation.Operation[T]) (idem.Response, error) {
-	return operate(ctx, r.Idempotency, cmp.Or(r.Patience, operation.Patience), op, func(ctx context.Context, v T) (idem.Response, error) {
+	return operate(ctx, r.Idempotency, cmp.Or(r.MaxWait, operation.MaxWait), op, func(ctx context.Context, v T) (idem.Response, error) {
 		return r.response(ctx, status, v)
 	})
 }
 
 // operate runs an operation whose last transaction stores the response that render creates from its result.
 func operate[T any](
-	ctx context.Context, idempotency *idemstore.Store, patience time.Duration, op operation.Operation[T],
+	ctx context.Context, idempotency *idemstore.Store, maxWait time.Duration, op operation.Operation[T],
 	render func(ctx context.Context, v T) (idem.Response, error),
 ) (res idem.Response, err error) {
 	runner := operation.Runner{DB: idempotency.DB, Keys: idempotency}
-	err = operation.Run(ctx, runner, patience, op, func(ctx context.Context, step func(ctx context.Context, tx pg.Tx) (T, error)) (err error) {
+	err = operation.Run(ctx, runner, maxWait, op, func(ctx context.Context, step func(ctx context.Context, tx pg.Tx) (T, error)) (err error) {
 		res, err = idemstore.Run(ctx, idempotency, step, render)
 		return err
 	})

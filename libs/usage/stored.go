@@ -86,7 +86,7 @@ func stored(ctx context.Context, tx pg.Tx, within time.Duration) (all size, err 
 	samples, err := many(ctx, tx, end, strings.Join(large, " union all "))
 	for _, s := range samples {
 		if s.Rows > 0 { // a sample without a row is as likely as e to the power of -sampleRows
-			all.Bytes += int64(float64(s.Bytes) / float64(s.Rows) * float64(rows[s.Place]))
+			all.Bytes += int64(float64(s.Bytes) / float64(s.Rows) * float64(rows[s.Ordinal]))
 		}
 	}
 	return all, err
@@ -104,7 +104,7 @@ func count(ctx context.Context, tx pg.Tx, list []table, end time.Time) ([]int64,
 	}
 	counted, err := many(ctx, tx, end, strings.Join(parts, " union all "))
 	for _, c := range counted {
-		rows[c.Place] = c.Rows
+		rows[c.Ordinal] = c.Rows
 	}
 	return rows, err
 }
@@ -124,7 +124,7 @@ func (t table) sample(place int, rows int64) string {
 
 // found is what a statement found in the table at a place of the list.
 type found struct {
-	Place       int
+	Ordinal     int
 	Rows, Bytes int64
 }
 

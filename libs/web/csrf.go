@@ -25,7 +25,7 @@ var (
 
 // ReadForm returns the fields of a form, which must not exceed limit bytes. The value of a file is its content, or "" if none was
 // selected. ReadForm rejects a form that another site sent.
-// FormKey.Genuine checks whether the form was shown to this browser.
+// FormKey.Valid checks whether the form was shown to this browser.
 func (s *Site) ReadForm(w http.ResponseWriter, r *http.Request, limit int64) (url.Values, error) {
 	if err := s.crossing.Check(r); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCrossSite, err)
@@ -67,14 +67,14 @@ func parseForm(contentType string, raw []byte) (url.Values, error) {
 // FormKey is the key that the tokens of forms are bound to. A form without a token of the browser's own key was not shown to this
 // browser.
 type FormKey struct {
-	Secret string // from the browser's cookies, unknown to other sites; if empty, no token is genuine
-	About  string // the subject of the form: a token for one subject is not genuine for another
+	Secret string // from the browser's cookies, unknown to other sites; if empty, no token is valid
+	About  string // the subject of the form: a token for one subject is not valid for another
 }
 
 // expiryBytes is the length of a token's expiry: Unix seconds, 0 for none.
 const expiryBytes = 8
 
-// Token returns a token that is genuine until a time. If the time is zero, it is genuine as long as the browser has the secret.
+// Token returns a token that is valid until a time. If the time is zero, it is valid as long as the browser has the secret.
 func (k FormKey) Token(until time.Time) string {
 	var expiry uint64
 	if !until.IsZero() {
@@ -83,8 +83,8 @@ func (k FormKey) Token(until time.Time) string {
 	return base64.RawURLEncoding.EncodeToString(k.sign(binary.BigEndian.AppendUint64(nil, expiry)))
 }
 
-// Genuine reports whether a token was created with the key and has not expired.
-func (k FormKey) Genuine(token string, now time.Time) bool {
+// Valid reports whether a token was created with the key and has not expired.
+func (k FormKey) Valid(token string, now time.Time) bool {
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(raw) < expiryBytes || k.Secret == "" {
 		return false

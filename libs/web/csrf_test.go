@@ -102,7 +102,7 @@ func TestFormTokens(t *testing.T) {
 		"not base64":                 {key, hour + "!", now, false},
 		"of a browser without a key": {web.FormKey{About: key.About}, web.FormKey{About: key.About}.Token(time.Time{}), now, false},
 	} {
-		if got := tc.key.Genuine(tc.token, tc.at); got != tc.want {
+		if got := tc.key.Valid(tc.token, tc.at); got != tc.want {
 			t.Errorf("%s: genuine is %v", name, got)
 		}
 	}

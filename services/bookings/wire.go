@@ -20,7 +20,7 @@ import (
 const (
 	expireEvery  = time.Second
 	holdersEvery = 10 * time.Second
-	patience     = 4 * time.Second // how long a request that sets the test clock waits for the expiry of quotes; the gateway waits 10 s
+	maxWait      = 4 * time.Second // how long a request that sets the test clock waits for the expiry of quotes; the gateway waits 10 s
 )
 
 // wire builds everything from top to bottom and registers it with rt. It stops in the reverse order.
@@ -43,7 +43,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		DB: p.DB, Directory: customers, Tenants: tenants, Accounts: &peers.Payments{Client: to["payments"]},
 		Numbers: &numbers.Numbers{DB: p.DB, Table: "booking_counters", Format: "B-%06d"}, Wake: p.Relay.Wake, Now: time.Now,
 	}
-	clocks := &app.Clocks{DB: p.DB, Owner: tenants, Bookings: bookings, Quotes: customers, Log: rt.Log, Patience: patience}
+	clocks := &app.Clocks{DB: p.DB, Owner: tenants, Bookings: bookings, Quotes: customers, Log: rt.Log, MaxWait: maxWait}
 	expiry := &app.Expiry{Bookings: bookings, Worker: p.Worker, Log: rt.Log}
 	rt.Every("hold expiry", expireEvery, expiry.Run)
 	feeds := app.NewFeeds(app.FeedOptions{

@@ -20,7 +20,7 @@ const (
 	countEvery = 15 * time.Second       // how often to count operations that wait for a completer
 	fetchWait  = 250 * time.Millisecond // how long to collect events of bookings for a batch
 	workEvery  = time.Second            // how often workers look for due items
-	patience   = 5 * time.Second        // how long a request waits for another request's accept
+	maxWait    = 5 * time.Second        // how long a request waits for another request's accept
 )
 
 // wire builds everything and registers it with rt. The parts stop in reverse order.
@@ -49,7 +49,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	consumer.HandleBatch, consumer.FetchWait = events.HandleBatch, fetchWait
 	quotes := &app.Quotes{
 		DB: p.DB, Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Leads: leads, Invoices: invoices, Customers: customers,
-		Numbers: &numbers.Numbers{DB: p.DB, Table: "quote_counters", Format: "Q-%06d"}, Wake: p.Relay.Wake, Now: time.Now, Patience: patience,
+		Numbers: &numbers.Numbers{DB: p.DB, Table: "quote_counters", Format: "Q-%06d"}, Wake: p.Relay.Wake, Now: time.Now, MaxWait: maxWait,
 	}
 	operations := operation.Runner{DB: p.DB, Keys: p.Idempotency}
 	rt.Every("unfinished steps", countEvery, app.NewUnfinished(p.Worker, time.Now, rt.Metrics).Run)

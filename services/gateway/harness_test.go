@@ -253,14 +253,14 @@ func want(t testing.TB, a *response, status int, code string) {
 	}
 }
 
-// patience is the deadline for waiting in tests. Only a failing test reaches it.
-const patience = time.Minute
+// maxWait is the deadline for waiting in tests. Only a failing test reaches it.
+const maxWait = time.Minute
 
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(maxWait); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s", patience, what)
+			t.Fatalf("not within %s: %s", maxWait, what)
 		}
 	}
 }

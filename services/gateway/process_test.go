@@ -70,7 +70,7 @@ func dial(t *testing.T, address string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(maxWait))
 	return conn
 }
 
@@ -97,7 +97,7 @@ func TestSlowClientsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	address := w.process(t, map[string]string{"HTTP_READ_TIMEOUT": "600ms", "HTTP_READ_HEADER_TIMEOUT": "300ms"})
 	start := time.Now()
-	trickle := func(conn net.Conn) { // for longer than patience
+	trickle := func(conn net.Conn) { // for longer than maxWait
 		for range 4000 {
 			if _, err := conn.Write([]byte("x")); err != nil {
 				return
@@ -182,7 +182,7 @@ func TestIdleConnectionsAreBounded(t *testing.T) {
 	if took := time.Since(start); took < idle && served.Load() != limit {
 		t.Errorf("%d connections were served within %s, the bound is %d", served.Load(), took, limit)
 	}
-	res, err := (&http.Client{Timeout: patience}).Get("http://" + address + oneCu)
+	res, err := (&http.Client{Timeout: maxWait}).Get("http://" + address + oneCu)
 	if err != nil {
 		t.Fatalf("a new client: %v", err)
 	}

@@ -39,7 +39,7 @@ func (w *world) logged(t *testing.T, reads float64) (*gateway, func(n int) map[s
 			t.Fatal(err)
 		}
 		defer client.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 		defer cancel()
 		for len(all) < n && ctx.Err() == nil {
 			client.PollFetches(ctx).EachRecord(func(r *kgo.Record) {

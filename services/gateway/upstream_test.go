@@ -246,7 +246,7 @@ func TestDeclaredTooLongIsNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(maxWait))
 	_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 1048577\r\n\r\n",
 		customers, w.identity.newKey())
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)

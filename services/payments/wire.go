@@ -19,7 +19,7 @@ import (
 const (
 	fetchWait  = 250 * time.Millisecond // how long to collect events of bookings for a batch
 	workEvery  = time.Second            // how often workers look for due items
-	patience   = 5 * time.Second        // how long a request waits for another request's call
+	maxWait    = 5 * time.Second        // how long a request waits for another request's call
 	countEvery = 15 * time.Second       // how often to count what waits for the gateway
 	sweepEvery = 10 * time.Minute       // how often to delete old rows
 )
@@ -83,7 +83,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Every("payment reconciler", workEvery, reconciler.Run)
 
 	handlers := &api.API{
-		DB: p.DB, Idempotency: p.Idempotency, Accounts: accounts, Gateways: gateways, Intents: intents, Refunds: refunds, Owed: owed, Money: money, Events: events, Patience: patience, Pages: p.Pages, Server: p.Server,
+		DB: p.DB, Idempotency: p.Idempotency, Accounts: accounts, Gateways: gateways, Intents: intents, Refunds: refunds, Owed: owed, Money: money, Events: events, MaxWait: maxWait, Pages: p.Pages, Server: p.Server,
 	}
 	return p.Serve(handlers.Mount)
 }

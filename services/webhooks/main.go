@@ -38,11 +38,11 @@ func migrate(ctx context.Context, s pg.MigrateSettings) error {
 	return nil
 }
 
-// partitionPatience is how long the command waits for readers of a partition, such as a dump, before it drops the partition.
-const partitionPatience = 10 * time.Minute
+// partitionWait is how long the command waits for readers of a partition, such as a dump, before it drops the partition.
+const partitionWait = 10 * time.Minute
 
 func dropPartitions(ctx context.Context, s pg.MigrateSettings) error {
-	dropped, err := store.DropPartitions(ctx, s.URL, time.Now().Add(-domain.Retention), partitionPatience)
+	dropped, err := store.DropPartitions(ctx, s.URL, time.Now().Add(-domain.Retention), partitionWait)
 	for _, name := range dropped {
 		slog.InfoContext(ctx, "partition dropped", slog.String("partition", name))
 	}

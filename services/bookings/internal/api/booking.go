@@ -120,8 +120,8 @@ func (a *API) shownBookings(
 			return page.Rows[page.Shown[listedBooking]]{}, err
 		}
 	}
-	return page.Show(rows, listed, func(b domain.Booking) page.Place {
-		return page.Place{ID: b.ID.UUID(), Created: b.CreatedAt, Updated: b.UpdatedAt, By: b.Begins}
+	return page.Show(rows, listed, func(b domain.Booking) page.SortKey {
+		return page.SortKey{ID: b.ID.UUID(), Created: b.CreatedAt, Updated: b.UpdatedAt, By: b.Begins}
 	}), nil
 }
 

@@ -377,7 +377,7 @@ func TestClockWithoutCustomers(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(ctx)
-	w.patience = 200 * time.Millisecond
+	w.maxWait = 200 * time.Millisecond
 	w.engine = w.serve(w.DB.App)
 	for days, expire := range []func(ctx context.Context) (bool, error){
 		func(context.Context) (bool, error) { return false, apperr.ErrUnavailable },

@@ -62,8 +62,8 @@ func (a *API) listClosures(c *gin.Context) error {
 			return page.Rows[domain.Closure]{}, nil
 		}
 		return store.Closures(ctx, db, f, r)
-	}, func(c domain.Closure) page.Place {
-		return page.Place{ID: c.ID.UUID(), Created: c.CreatedAt, Updated: c.UpdatedAt}
+	}, func(c domain.Closure) page.SortKey {
+		return page.SortKey{ID: c.ID.UUID(), Created: c.CreatedAt, Updated: c.UpdatedAt}
 	}, view.Closure)
 }
 

@@ -71,8 +71,8 @@ func (a *API) listFeeds(c *gin.Context) error {
 			return page.Rows[domain.Feed]{}, nil
 		}
 		return store.Feeds(ctx, db, unit, r)
-	}, func(f domain.Feed) page.Place {
-		return page.Place{ID: f.ID.UUID(), Created: f.CreatedAt, Updated: f.UpdatedAt}
+	}, func(f domain.Feed) page.SortKey {
+		return page.SortKey{ID: f.ID.UUID(), Created: f.CreatedAt, Updated: f.UpdatedAt}
 	}, view.Feed)
 }
 

@@ -67,8 +67,8 @@ type world struct {
 	credentials *peerstest.Credentials
 	feeds       *app.Feeds
 
-	patience time.Duration // how long to wait for the expiry of quotes; 0: 5 s
-	late     atomic.Int64  // by how much the clock of the idempotency store is ahead
+	maxWait time.Duration // how long to wait for the expiry of quotes; 0: 5 s
+	late    atomic.Int64  // by how much the clock of the idempotency store is ahead
 }
 
 // clock is the real time, which tests can move.
@@ -110,7 +110,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		Bookings:    bookings,
 		Catalogue:   &app.Catalogue{Bookings: bookings, Wake: func() {}, Now: w.clock.now},
 		Clocks: &app.Clocks{
-			DB: db, Owner: w.tenants, Bookings: bookings, Quotes: w.customers, Log: slog.New(slog.DiscardHandler), Patience: cmp.Or(w.patience, 5*time.Second),
+			DB: db, Owner: w.tenants, Bookings: bookings, Quotes: w.customers, Log: slog.New(slog.DiscardHandler), MaxWait: cmp.Or(w.maxWait, 5*time.Second),
 		},
 		Feeds:     w.feeds,
 		Directory: w.customers,

@@ -44,8 +44,8 @@ func (a *API) listHolidayRules(c *gin.Context) error {
 	f := store.HolidayFilter{Active: rest.FilterBool(q, "active")}
 	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.HolidayRule], error) {
 		return store.Holidays(ctx, db, f, r)
-	}, func(r domain.HolidayRule) page.Place {
-		return page.Place{ID: r.ID.UUID(), Created: r.CreatedAt, Updated: r.UpdatedAt}
+	}, func(r domain.HolidayRule) page.SortKey {
+		return page.SortKey{ID: r.ID.UUID(), Created: r.CreatedAt, Updated: r.UpdatedAt}
 	}, view.HolidayRule)
 }
 

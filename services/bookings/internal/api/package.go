@@ -53,8 +53,8 @@ func (a *API) listPackages(c *gin.Context) error {
 			return page.Rows[domain.Package]{}, nil
 		}
 		return store.Packages(ctx, db, f, r)
-	}, func(p domain.Package) page.Place {
-		return page.Place{ID: p.ID.UUID(), Created: p.CreatedAt, Updated: p.UpdatedAt}
+	}, func(p domain.Package) page.SortKey {
+		return page.SortKey{ID: p.ID.UUID(), Created: p.CreatedAt, Updated: p.UpdatedAt}
 	}, view.Package)
 }
 

@@ -33,7 +33,7 @@ func (a *API) listBookingPayments(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return page.Send(c, a.Pages, req, rows, func(p domain.BookingPayment) page.Place {
-		return page.Place{ID: p.Row, Created: p.CreatedAt, Updated: p.CreatedAt}
+	return page.Send(c, a.Pages, req, rows, func(p domain.BookingPayment) page.SortKey {
+		return page.SortKey{ID: p.Row, Created: p.CreatedAt, Updated: p.CreatedAt}
 	}, view.BookingPayment)
 }

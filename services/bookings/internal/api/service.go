@@ -49,8 +49,8 @@ func (a *API) listServices(c *gin.Context) error {
 			return page.Rows[domain.Service]{}, nil
 		}
 		return store.Services(ctx, db, f, r)
-	}, func(s domain.Service) page.Place {
-		return page.Place{ID: s.ID.UUID(), Created: s.CreatedAt, Updated: s.UpdatedAt}
+	}, func(s domain.Service) page.SortKey {
+		return page.SortKey{ID: s.ID.UUID(), Created: s.CreatedAt, Updated: s.UpdatedAt}
 	}, view.Service)
 }
 

@@ -49,8 +49,8 @@ func (a *API) listUnits(c *gin.Context) error {
 			return page.Rows[domain.Unit]{}, nil
 		}
 		return store.Units(ctx, db, f, r)
-	}, func(u domain.Unit) page.Place {
-		return page.Place{ID: u.ID.UUID(), Created: u.CreatedAt, Updated: u.UpdatedAt}
+	}, func(u domain.Unit) page.SortKey {
+		return page.SortKey{ID: u.ID.UUID(), Created: u.CreatedAt, Updated: u.UpdatedAt}
 	}, view.Unit)
 }
 

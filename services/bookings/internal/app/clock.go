@@ -36,8 +36,8 @@ type Clocks struct {
 	Bookings *Bookings
 	Quotes   QuoteExpirer
 	Log      *slog.Logger
-	// Patience is how long a request waits for the expiry of quotes. After that, the worker of customers completes the expiry.
-	Patience time.Duration
+	// MaxWait is how long a request waits for the expiry of quotes. After that, the worker of customers completes the expiry.
+	MaxWait time.Duration
 }
 
 // Allowed returns a 403 in live mode.
@@ -108,7 +108,7 @@ func (a *Clocks) freeze(ctx context.Context, given string) (time.Time, error) {
 // expireQuotes requests that customers expire the quotes that are due by the new clock. A failure is not an error of the request:
 // the clock has moved, every reader sees these quotes as expired, and the worker of customers stores the expiry later.
 func (a *Clocks) expireQuotes(ctx context.Context, clock testclock.Clock) {
-	ctx, cancel := context.WithTimeout(underClock(ctx, clock), a.Patience)
+	ctx, cancel := context.WithTimeout(underClock(ctx, clock), a.MaxWait)
 	defer cancel()
 	for more := true; more; {
 		var err error

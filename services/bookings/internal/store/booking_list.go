@@ -44,18 +44,18 @@ func Bookings(ctx context.Context, q pg.Q, f BookingFilter, r page.Request) (pag
 	})
 }
 
-// BookingPlace is the position of a booking in a list.
-type BookingPlace struct {
+// BookingKey is the position of a booking in a list.
+type BookingKey struct {
 	ID        domain.BookingID
 	CreatedAt time.Time
 }
 
 // BookingIDs reads one page of the bookings that name a customer, without their content.
-func BookingIDs(ctx context.Context, q pg.Q, customer domain.CustomerID, r page.Request) (page.Rows[BookingPlace], error) {
+func BookingIDs(ctx context.Context, q pg.Q, customer domain.CustomerID, r page.Request) (page.Rows[BookingKey], error) {
 	w := &page.Where{}
 	w.Add(`b.tenant_id = @tenant and b.livemode = @live and b.customer_id = ?`, customer)
 	tail, args := w.Page(r, "b")
-	return page.Read(ctx, q, r, pgx.RowToStructByName[BookingPlace], `select b.id, b.created_at from bookings b `+tail, args...)
+	return page.Read(ctx, q, r, pgx.RowToStructByName[BookingKey], `select b.id, b.created_at from bookings b `+tail, args...)
 }
 
 // bookingStates returns the conditions by state. A pending booking whose hold has lapsed counts as expired.

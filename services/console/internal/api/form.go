@@ -49,7 +49,7 @@ func (f *form) readForm() (err error) {
 	case err != nil:
 		return err
 	}
-	if form := f.posted.Get("form"); !f.formKey().Genuine(form[strings.LastIndexByte(form, '.')+1:], f.server.Now()) {
+	if form := f.posted.Get("form"); !f.formKey().Valid(form[strings.LastIndexByte(form, '.')+1:], f.server.Now()) {
 		return domain.ErrStaleForm
 	}
 	domain.RestoreIDs(f.posted)
@@ -243,7 +243,7 @@ func (f *form) splitFaults(err error, field string) (wrong, others string) {
 		return "", ""
 	}
 	in := []view.Input{{Name: field}}
-	others = strings.Join(f.summary(view.Place(in, f.faults(err))), " ")
+	others = strings.Join(f.summary(view.AssignFaults(in, f.faults(err))), " ")
 	if in[0].Wrong == "" && others == "" {
 		others = f.explain(apperr.As(err))
 	}

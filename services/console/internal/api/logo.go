@@ -54,7 +54,7 @@ func (p *page) refusedLogo(err error) error {
 	}
 	out, fields := p.settingsForm("business", o)
 	inputs := []view.Input{out.Logo.Input}
-	others := view.Place(inputs, p.faults(err))
+	others := view.AssignFaults(inputs, p.faults(err))
 	out.Logo.Input = inputs[0]
 	return p.showForm(httpx.StatusOf(e.Kind), out, fields, p.reader().Form(fields, o), others, p.verdict(err))
 }

@@ -315,7 +315,7 @@ func (p *page) showForm(status int, out pages.FormView, fields []forms.Field, fo
 	p.addSelected(choices, fields, form)
 	out.Inputs = append(p.Inputs(fields, form, choices), out.Further...)
 	p.nameCustomers(out.Inputs)
-	out.Faults = p.summary(view.Place(out.Inputs, faults))
+	out.Faults = p.summary(view.AssignFaults(out.Inputs, faults))
 	return p.show(status, pages.Form(p.frame(problem), out))
 }
 

@@ -28,8 +28,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for an expected event.
-const patience = 10 * time.Second
+// maxWait is how long a test waits for an expected event.
+const maxWait = 10 * time.Second
 
 var secret, _ = hex.DecodeString(strings.Repeat("ab", 32))
 
@@ -104,7 +104,7 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request, u *upstream) {
 // opened waits until that many connections were opened and returns them.
 func (s *streams) opened(n int) []*upstream {
 	s.t.Helper()
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(maxWait); ; {
 		s.mu.Lock()
 		all := slices.Clone(s.all)
 		s.mu.Unlock()
@@ -125,7 +125,7 @@ func (u *upstream) send(t *testing.T, eventType, id string) {
 	case u.events <- "event: " + eventType + "\nid: " + id + "\ndata: {}\n\n":
 	case <-u.closed:
 		t.Fatal("the stream is closed")
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		t.Fatal("the stream takes nothing")
 	}
 }
@@ -145,7 +145,7 @@ func notified(t *testing.T, changes <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-changes:
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		t.Fatal("the page is not notified")
 	}
 }
@@ -164,7 +164,7 @@ func gone(t *testing.T, u *upstream) {
 	t.Helper()
 	select {
 	case <-u.closed:
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		t.Fatal("the stream stays open")
 	}
 }

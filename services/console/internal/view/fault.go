@@ -6,9 +6,9 @@ import "strings"
 // language.
 type Fault struct{ Path, Text string }
 
-// Place assigns to each input the first error at or below its name. For nested inputs, it uses the innermost. It returns the
+// AssignFaults assigns to each input the first error at or below its name. For nested inputs, it uses the innermost. It returns the
 // errors that no input shows, in their original order.
-func Place(inputs []Input, faults []Fault) (others []Fault) {
+func AssignFaults(inputs []Input, faults []Fault) (others []Fault) {
 	for _, one := range faults {
 		in := inputAt(inputs, one.Path)
 		switch {

@@ -69,8 +69,8 @@ func (a *API) listCreditNotes(c *gin.Context) error {
 			return page.Rows[domain.CreditNote]{}, nil
 		}
 		return store.CreditNotes(ctx, db, filter, r)
-	}, func(n domain.CreditNote) page.Place {
-		return page.Place{ID: n.ID.UUID(), Created: n.CreatedAt, Updated: n.UpdatedAt}
+	}, func(n domain.CreditNote) page.SortKey {
+		return page.SortKey{ID: n.ID.UUID(), Created: n.CreatedAt, Updated: n.UpdatedAt}
 	}, view.CreditNote)
 }
 

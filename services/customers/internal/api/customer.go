@@ -67,8 +67,8 @@ func (a *API) listCustomers(c *gin.Context) error {
 	}
 	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.Customer], error) {
 		return store.Customers(ctx, db, f, r)
-	}, func(c domain.Customer) page.Place {
-		return page.Place{ID: c.ID.UUID(), Created: c.CreatedAt, Updated: c.UpdatedAt}
+	}, func(c domain.Customer) page.SortKey {
+		return page.SortKey{ID: c.ID.UUID(), Created: c.CreatedAt, Updated: c.UpdatedAt}
 	}, view.Customer)
 }
 

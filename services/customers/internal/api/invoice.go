@@ -38,7 +38,7 @@ func (a *API) loadInvoice(ctx context.Context, q pg.Q, id domain.InvoiceID) (dom
 	if err != nil {
 		return domain.Invoice{}, err
 	}
-	at, err := a.Invoices.Place(ctx)
+	at, err := a.Invoices.DocumentContext(ctx)
 	return v.At(at), err
 }
 
@@ -113,7 +113,7 @@ func (a *API) listInvoices(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	at, err := a.Invoices.Place(ctx)
+	at, err := a.Invoices.DocumentContext(ctx)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (a *API) listInvoices(c *gin.Context) error {
 
 // shownInvoices reads one page, each invoice as it is now.
 func (a *API) shownInvoices(
-	ctx context.Context, db pg.Q, r page.Request, f store.InvoiceFilter, at domain.Place, l listing,
+	ctx context.Context, db pg.Q, r page.Request, f store.InvoiceFilter, at domain.DocumentContext, l listing,
 ) (page.Rows[page.Shown[listedInvoice]], error) {
 	rows, err := store.Invoices(ctx, db, f, r)
 	if err != nil {
@@ -146,8 +146,8 @@ func (a *API) shownInvoices(
 	if err != nil {
 		return page.Rows[page.Shown[listedInvoice]]{}, err
 	}
-	return page.Show(rows, shown, func(v domain.Invoice) page.Place {
-		return page.Place{ID: v.ID.UUID(), Created: v.CreatedAt, Updated: v.UpdatedAt}
+	return page.Show(rows, shown, func(v domain.Invoice) page.SortKey {
+		return page.SortKey{ID: v.ID.UUID(), Created: v.CreatedAt, Updated: v.UpdatedAt}
 	}), nil
 }
 
@@ -166,7 +166,7 @@ func (a *API) invoiceBodies(ctx context.Context, list []domain.Invoice, expand b
 }
 
 // invoiceFilter reads the filters. none is true if an id among them is malformed, so that no row matches.
-func invoiceFilter(q contract.Query, at domain.Place) (f store.InvoiceFilter, none bool) {
+func invoiceFilter(q contract.Query, at domain.DocumentContext) (f store.InvoiceFilter, none bool) {
 	var badCustomer, badBooking bool
 	f = store.InvoiceFilter{Overdue: rest.FilterBool(q, "overdue"), Today: at.Today(), Metadata: q.Map("metadata")}
 	f.Customer, badCustomer = rest.FilterID[ids.CustomerPrefix](q, "customer_id")

@@ -101,8 +101,8 @@ func (a *API) shownLeads(ctx context.Context, db pg.Q, r page.Request, f store.L
 	if err != nil {
 		return page.Rows[page.Shown[listedLead]]{}, err
 	}
-	return page.Show(rows, shown, func(l domain.Lead) page.Place {
-		return page.Place{ID: l.ID.UUID(), Created: l.CreatedAt, Updated: l.UpdatedAt}
+	return page.Show(rows, shown, func(l domain.Lead) page.SortKey {
+		return page.SortKey{ID: l.ID.UUID(), Created: l.CreatedAt, Updated: l.UpdatedAt}
 	}), nil
 }
 

@@ -21,7 +21,7 @@ func (a *API) quotes() rest.Collection[ids.ID[ids.QuotePrefix], domain.Quote] {
 	return rest.Collection[ids.ID[ids.QuotePrefix], domain.Quote]{
 		Parse: ids.Parse[ids.QuotePrefix],
 		DB:    a.DB, Idempotency: a.Idempotency, Path: "quotes", NotFound: domain.ErrQuoteNotFound, Load: store.Quote,
-		Patience: a.Quotes.Patience,
+		MaxWait: a.Quotes.MaxWait,
 		Show: func(q domain.Quote, mode api.Mode) rest.Response {
 			return rest.Response{ID: q.ID.String(), Version: q.Version, Body: view.Quote(q, mode)}
 		},

@@ -316,7 +316,7 @@ func (w *world) held() (begun chan bool, release func()) {
 func TestWhileAQuoteIsAccepted(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-	w.quotes.Patience = 100 * time.Millisecond
+	w.quotes.MaxWait = 100 * time.Millisecond
 	q := w.sentQuote(ctx, "")
 	begun, release := w.held()
 	var accept sync.WaitGroup

@@ -20,7 +20,7 @@ func (w *world) serveQuotes(db *pg.DB, customers *app.Customers, invoices app.In
 	w.quotes = &app.Quotes{
 		DB: db, Bookings: w.bookings, Tenants: w.tenants, Catalogue: &app.Catalogue{DB: db, Bookings: w.bookings},
 		Leads: w.leads, Invoices: invoices, Customers: customers, Numbers: &numbers.Numbers{DB: db, Table: "quote_counters", Format: "Q-%06d"},
-		Wake: func() { w.wakes.Add(1) }, Now: w.clock.now, Patience: 5 * time.Second,
+		Wake: func() { w.wakes.Add(1) }, Now: w.clock.now, MaxWait: 5 * time.Second,
 	}
 	w.expiry = &app.QuoteExpiry{Quotes: w.quotes, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
 }

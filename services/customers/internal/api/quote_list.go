@@ -72,8 +72,8 @@ func (a *API) shownQuotes(
 	if err != nil {
 		return page.Rows[page.Shown[listedQuote]]{}, err
 	}
-	return page.Show(rows, shown, func(q domain.Quote) page.Place {
-		return page.Place{ID: q.ID.UUID(), Created: q.CreatedAt, Updated: q.UpdatedAt}
+	return page.Show(rows, shown, func(q domain.Quote) page.SortKey {
+		return page.SortKey{ID: q.ID.UUID(), Created: q.CreatedAt, Updated: q.UpdatedAt}
 	}), nil
 }
 

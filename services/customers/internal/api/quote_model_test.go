@@ -148,7 +148,7 @@ func TestQuotesAreLinearizable(t *testing.T) {
 		for round := range rounds { // each round is a separate test, which closes its connections
 			t.Run(fmt.Sprintf("%s %d", name, round), func(t *testing.T) {
 				w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-				w.quotes.Patience = 300 * time.Millisecond
+				w.quotes.MaxWait = 300 * time.Millisecond
 				q := w.sentQuote(ctx, "")
 				hook := func(_ context.Context, call string) error {
 					if call != "create" {

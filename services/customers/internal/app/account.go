@@ -67,7 +67,7 @@ type Fresh struct{ of domain.AccountRef }
 
 // current holds the money of an invoice, and reads its account as of a version that is not older than the request.
 func (a *Accounts) current(ctx context.Context, tx pg.Tx, id domain.InvoiceID, f *Fresh) (store.InvoiceAccount, error) {
-	store.HoldMoneyOfInvoice(tx, id)
+	store.LockAccountOfInvoice(tx, id)
 	account, err := store.AccountOfInvoice(ctx, tx, id)
 	if err == nil && f.of != account.AccountRef {
 		err = &operation.Again{Why: "account " + account.ID() + " may have moved", Fetch: func(ctx context.Context) error {
@@ -216,7 +216,7 @@ func (a *Accounts) update(ctx context.Context, tx pg.Tx, e domain.Entry, of doma
 	if err := store.PutChargeState(ctx, tx, c); err != nil {
 		return err
 	}
-	if err := a.Invoices.spread(ctx, tx, of, c.ID); err != nil {
+	if err := a.Invoices.copyRefunds(ctx, tx, of, c.ID); err != nil {
 		return err
 	}
 	_, err := a.Invoices.allocate(ctx, tx, of, c.Invoice) // a failed refund frees money
@@ -230,7 +230,7 @@ func (a *Accounts) reverse(ctx context.Context, tx pg.Tx, c domain.Charge) error
 		return err
 	}
 	for _, p := range list { // the first change of an invoice reverses all parts on it
-		_, err := a.Invoices.change(ctx, tx, p.Invoice, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+		_, err := a.Invoices.change(ctx, tx, p.Invoice, func(current domain.Invoice, at domain.DocumentContext) (domain.Invoice, error) {
 			return current.Reversed(c.ID, at)
 		}, store.ReducePayments)
 		if err != nil {

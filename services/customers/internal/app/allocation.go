@@ -9,9 +9,9 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 )
 
-// spread writes the refunded amounts and the dispute of a charge to the invoices that it has paid. It locks the invoices in the order in
+// copyRefunds writes the refunded amounts and the dispute of a charge to the invoices that it has paid. It locks the invoices in the order in
 // which they were paid, and changes each once, with all parts of the charge.
-func (a *Invoices) spread(ctx context.Context, tx pg.Tx, of domain.AccountRef, charge string) error {
+func (a *Invoices) copyRefunds(ctx context.Context, tx pg.Tx, of domain.AccountRef, charge string) error {
 	c, unapplied, err := store.Charge(ctx, tx, of, charge)
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func (a *Invoices) spread(ctx context.Context, tx pg.Tx, of domain.AccountRef, c
 		parts[p.Invoice][p.Payment] = refunded
 	}
 	for _, id := range invoices {
-		_, err := a.change(ctx, tx, id, func(current domain.Invoice, _ domain.Place) (domain.Invoice, error) {
+		_, err := a.change(ctx, tx, id, func(current domain.Invoice, _ domain.DocumentContext) (domain.Invoice, error) {
 			return current.Refunded(parts[id], c.Disputed), nil
 		}, func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
 			return store.RefundPayments(ctx, tx, v, parts[id], c.Disputed)
@@ -45,20 +45,20 @@ func (a *Invoices) spread(ctx context.Context, tx pg.Tx, of domain.AccountRef, c
 // changeAndAllocate changes an invoice. If the invoice awaits money afterwards, it allocates the unallocated money of its account to the
 // account's invoices.
 func (a *Invoices) changeAndAllocate(
-	ctx context.Context, tx pg.Tx, id domain.InvoiceID, apply func(current domain.Invoice, at domain.Place) (domain.Invoice, error),
+	ctx context.Context, tx pg.Tx, id domain.InvoiceID, apply func(current domain.Invoice, at domain.DocumentContext) (domain.Invoice, error),
 	write func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error),
 ) (domain.Invoice, error) {
-	store.HoldMoneyOfInvoice(tx, id)
+	store.LockAccountOfInvoice(tx, id)
 	v, err := a.change(ctx, tx, id, apply, write)
 	if err != nil || v.BookingID.IsZero() || !v.Status.Awaits() {
 		return v, err
 	}
-	store.HoldMoney(tx, v.Account()) // the draft may have got another booking in the meantime
+	store.LockAccount(tx, v.Account()) // the draft may have got another booking in the meantime
 	moved, err := a.allocate(ctx, tx, v.Account(), domain.InvoiceID{})
 	if err != nil || !moved {
 		return v, err
 	}
-	at, err := a.Place(ctx)
+	at, err := a.DocumentContext(ctx)
 	if err != nil {
 		return domain.Invoice{}, err
 	}
@@ -87,7 +87,7 @@ func (a *Invoices) allocate(ctx context.Context, tx pg.Tx, of domain.AccountRef,
 		if err != nil {
 			return false, err
 		}
-		placed, err := a.place(ctx, tx, of, charges, awaiting, back.Free)
+		placed, err := a.allocateTo(ctx, tx, of, charges, awaiting, back.Free)
 		if err != nil {
 			return false, err
 		}
@@ -111,8 +111,8 @@ func split(list []store.MoneyInvoice) (awaiting, credited []domain.InvoiceID) {
 	return awaiting, credited
 }
 
-// place puts the unallocated parts of charges on invoices, except an amount that was handed back.
-func (a *Invoices) place(
+// allocateTo puts the unallocated parts of charges on invoices, except an amount that was handed back.
+func (a *Invoices) allocateTo(
 	ctx context.Context, tx pg.Tx, of domain.AccountRef, charges []domain.UnallocatedCharge, awaiting []domain.InvoiceID, back int64,
 ) (moved bool, err error) {
 	for _, c := range charges {
@@ -141,7 +141,7 @@ func (a *Invoices) place(
 func (a *Invoices) payWith(
 	ctx context.Context, tx pg.Tx, id domain.InvoiceID, of domain.AccountRef, c domain.UnallocatedCharge,
 ) (taken int64, err error) {
-	_, err = a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (out domain.Invoice, err error) {
+	_, err = a.change(ctx, tx, id, func(current domain.Invoice, at domain.DocumentContext) (out domain.Invoice, err error) {
 		if current.Account() != of {
 			return current, nil
 		}
@@ -203,7 +203,7 @@ func (a *Invoices) freeFrom(ctx context.Context, tx pg.Tx, of domain.AccountRef,
 		return false, err
 	}
 	var freed []domain.NotePart
-	_, err = a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (v domain.Invoice, err error) {
+	_, err = a.change(ctx, tx, id, func(current domain.Invoice, at domain.DocumentContext) (v domain.Invoice, err error) {
 		v, freed, err = current.Freed(amount, domain.Refunds{Held: held}, at)
 		return v, err
 	}, store.ReducePayments)
@@ -214,7 +214,7 @@ func (a *Invoices) freeFrom(ctx context.Context, tx pg.Tx, of domain.AccountRef,
 		if err := store.AddUnapplied(ctx, tx, p.Charge, p.Amount); err != nil {
 			return false, err
 		}
-		if err := a.spread(ctx, tx, of, p.Charge); err != nil {
+		if err := a.copyRefunds(ctx, tx, of, p.Charge); err != nil {
 			return false, err
 		}
 	}

@@ -113,7 +113,7 @@ func (a *CreditNotes) refunds(ctx context.Context, tx pg.Tx, of domain.AccountRe
 // invoices of the account.
 func (o *creditNote) issue(ctx context.Context, tx pg.Tx, of domain.AccountRef) (n domain.CreditNote, err error) {
 	in := o.in
-	_, err = o.Invoices.change(ctx, tx, o.invoice, func(current domain.Invoice, at domain.Place) (v domain.Invoice, err error) {
+	_, err = o.Invoices.change(ctx, tx, o.invoice, func(current domain.Invoice, at domain.DocumentContext) (v domain.Invoice, err error) {
 		if in.Way != domain.RefundNone {
 			if in.Refunds, err = o.refunds(ctx, tx, of, o.invoice); err != nil {
 				return domain.Invoice{}, err
@@ -147,17 +147,17 @@ func (o *creditNote) issue(ctx context.Context, tx pg.Tx, of domain.AccountRef) 
 	if err := outbox.Emit(ctx, tx, o.Invoices.Wake, creditNoteUpdated(n, body, nil)); err != nil {
 		return domain.CreditNote{}, err
 	}
-	if err := o.spread(ctx, tx, of, n.Parts); err != nil {
+	if err := o.copyRefunds(ctx, tx, of, n.Parts); err != nil {
 		return domain.CreditNote{}, err
 	}
 	_, err = o.Invoices.allocate(ctx, tx, of, domain.InvoiceID{})
 	return n, err
 }
 
-// spread writes the refunded amounts of the charges of which a credit note refunds parts.
-func (a *CreditNotes) spread(ctx context.Context, tx pg.Tx, of domain.AccountRef, parts []domain.NotePart) error {
+// copyRefunds writes the refunded amounts of the charges of which a credit note refunds parts.
+func (a *CreditNotes) copyRefunds(ctx context.Context, tx pg.Tx, of domain.AccountRef, parts []domain.NotePart) error {
 	for _, p := range parts {
-		if err := a.Invoices.spread(ctx, tx, of, p.Charge); err != nil {
+		if err := a.Invoices.copyRefunds(ctx, tx, of, p.Charge); err != nil {
 			return err
 		}
 	}
@@ -218,7 +218,7 @@ func (o *creditNote) send(ctx context.Context) error {
 // again computes the refund of the credit note again, which payments has not recorded.
 func (o *creditNote) again(ctx context.Context, tx pg.Tx) error {
 	of := o.note.Account()
-	store.HoldMoney(tx, of)
+	store.LockAccount(tx, of)
 	if _, err := store.InvoiceForUpdate(ctx, tx, o.note.InvoiceID); err != nil {
 		return err
 	}
@@ -235,10 +235,10 @@ func (o *creditNote) again(ctx context.Context, tx pg.Tx) error {
 		none[i].Amount = 0
 	}
 	store.PutNoteRefunds(tx, n, none)
-	if err := o.spread(ctx, tx, of, none); err != nil {
+	if err := o.copyRefunds(ctx, tx, of, none); err != nil {
 		return err
 	}
-	_, err = o.Invoices.change(ctx, tx, n.InvoiceID, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+	_, err = o.Invoices.change(ctx, tx, n.InvoiceID, func(current domain.Invoice, at domain.DocumentContext) (domain.Invoice, error) {
 		refunds, err := o.refunds(ctx, tx, of, n.InvoiceID)
 		if err != nil {
 			return domain.Invoice{}, err
@@ -253,7 +253,7 @@ func (o *creditNote) again(ctx context.Context, tx pg.Tx) error {
 	if err != nil {
 		return err
 	}
-	return o.spread(ctx, tx, of, o.note.Parts)
+	return o.copyRefunds(ctx, tx, of, o.note.Parts)
 }
 
 // Finish writes the state of the refund.
@@ -281,7 +281,7 @@ func (a *CreditNotes) apply(ctx context.Context, tx pg.Tx, id domain.CreditNoteI
 		return domain.CreditNote{}, err
 	}
 	of := known.Account()
-	store.HoldMoney(tx, of)
+	store.LockAccount(tx, of)
 	if _, err := store.InvoiceForUpdate(ctx, tx, known.InvoiceID); err != nil {
 		return domain.CreditNote{}, err
 	}
@@ -301,7 +301,7 @@ func (a *CreditNotes) apply(ctx context.Context, tx pg.Tx, id domain.CreditNoteI
 		return domain.CreditNote{}, err
 	}
 	store.PutNoteRefunds(tx, saved, parts)
-	if err := a.spread(ctx, tx, of, parts); err != nil {
+	if err := a.copyRefunds(ctx, tx, of, parts); err != nil {
 		return domain.CreditNote{}, err
 	}
 	if next.Returned < current.Returned {
@@ -334,7 +334,7 @@ func (a *CreditNotes) returned(ctx context.Context, tx pg.Tx, n domain.CreditNot
 		return nil
 	}
 	var sum domain.Returned
-	_, err := a.Invoices.change(ctx, tx, n.InvoiceID, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+	_, err := a.Invoices.change(ctx, tx, n.InvoiceID, func(current domain.Invoice, at domain.DocumentContext) (domain.Invoice, error) {
 		next := current.ReturnedBy(more, n.Way, at)
 		sum = next.Returned
 		return next, nil

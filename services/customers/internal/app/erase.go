@@ -20,7 +20,7 @@ import (
 type owned struct {
 	name string // name in an export
 	// show reads a page of the customer's resources, newest first.
-	show func(ctx context.Context, q pg.Q, customer domain.CustomerID, at domain.Place, r page.Request) (exportPage, error)
+	show func(ctx context.Context, q pg.Q, customer domain.CustomerID, at domain.DocumentContext, r page.Request) (exportPage, error)
 	rows store.OwnedRows // nil: no public event is about them
 
 	event string // the internal event type that requests the platform to erase its copies

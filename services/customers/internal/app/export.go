@@ -40,7 +40,7 @@ type bodies = iter.Seq2[[]json.RawMessage, error]
 
 // Write writes the export of a customer. It writes the first byte after the other services have responded.
 func (a *Exports) Write(ctx context.Context, c domain.Customer, w io.Writer) error {
-	at, err := a.Invoices.Place(ctx)
+	at, err := a.Invoices.DocumentContext(ctx)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func bodiesOf(ctx context.Context, from CustomerBodies, customer domain.Customer
 }
 
 // owned returns the resources of a kind that belong to a customer.
-func (a *Exports) owned(ctx context.Context, kind owned, customer domain.CustomerID, at domain.Place) bodies {
+func (a *Exports) owned(ctx context.Context, kind owned, customer domain.CustomerID, at domain.DocumentContext) bodies {
 	return paged(ctx, func(after *page.Position) ([]json.RawMessage, *page.Position, bool, error) {
 		p, err := kind.show(ctx, a.DB.Read(ctx), customer, at, page.Request{Limit: exportRows, After: after})
 		return p.bodies, &p.last, p.more, err
@@ -290,25 +290,25 @@ func shown[T, V any](rows page.Rows[T], err error, place func(T) page.Position, 
 
 func exportMode(ctx context.Context) api.Mode { return api.Mode(caller.FromContext(ctx).Mode) }
 
-func showLeads(ctx context.Context, q pg.Q, customer domain.CustomerID, _ domain.Place, r page.Request) (exportPage, error) {
+func showLeads(ctx context.Context, q pg.Q, customer domain.CustomerID, _ domain.DocumentContext, r page.Request) (exportPage, error) {
 	rows, err := store.Leads(ctx, q, store.LeadFilter{Person: &customer}, r)
 	return shown(rows, err, func(l domain.Lead) page.Position { return position(l.ID, l.CreatedAt) },
 		func(l domain.Lead) api.Lead { return view.Lead(l, exportMode(ctx)) })
 }
 
-func showQuotes(ctx context.Context, q pg.Q, customer domain.CustomerID, at domain.Place, r page.Request) (exportPage, error) {
+func showQuotes(ctx context.Context, q pg.Q, customer domain.CustomerID, at domain.DocumentContext, r page.Request) (exportPage, error) {
 	rows, err := store.Quotes(ctx, q, store.QuoteFilter{Customer: &customer, Now: at.Now}, r)
 	return shown(rows, err, func(q domain.Quote) page.Position { return position(q.ID, q.CreatedAt) },
 		func(q domain.Quote) api.Quote { return view.Quote(q.At(at.Now), exportMode(ctx)) })
 }
 
-func showInvoices(ctx context.Context, q pg.Q, customer domain.CustomerID, at domain.Place, r page.Request) (exportPage, error) {
+func showInvoices(ctx context.Context, q pg.Q, customer domain.CustomerID, at domain.DocumentContext, r page.Request) (exportPage, error) {
 	rows, err := store.Invoices(ctx, q, store.InvoiceFilter{Customer: &customer}, r)
 	return shown(rows, err, func(v domain.Invoice) page.Position { return position(v.ID, v.CreatedAt) },
 		func(v domain.Invoice) api.Invoice { return view.Invoice(v.At(at), exportMode(ctx)) })
 }
 
-func showCreditNotes(ctx context.Context, q pg.Q, customer domain.CustomerID, _ domain.Place, r page.Request) (exportPage, error) {
+func showCreditNotes(ctx context.Context, q pg.Q, customer domain.CustomerID, _ domain.DocumentContext, r page.Request) (exportPage, error) {
 	rows, err := store.CreditNotes(ctx, q, store.CreditNoteFilter{Customer: &customer}, r)
 	return shown(rows, err, func(n domain.CreditNote) page.Position { return position(n.ID, n.CreatedAt) },
 		func(n domain.CreditNote) api.CreditNote { return view.CreditNote(n, exportMode(ctx)) })

@@ -32,14 +32,14 @@ type Invoices struct {
 	Now func() time.Time
 }
 
-// Place returns where and when the caller works.
-func (a *Invoices) Place(ctx context.Context) (domain.Place, error) {
+// DocumentContext returns what a document takes from its operator and its time.
+func (a *Invoices) DocumentContext(ctx context.Context) (domain.DocumentContext, error) {
 	c := caller.FromContext(ctx)
 	zone, err := civil.Location(c.Timezone)
 	if err != nil {
-		return domain.Place{}, err
+		return domain.DocumentContext{}, err
 	}
-	return domain.Place{Currency: c.Currency, Zone: zone, Now: c.Now(a.Now()).UTC().Truncate(time.Microsecond)}, nil
+	return domain.DocumentContext{Currency: c.Currency, Zone: zone, Now: c.Now(a.Now()).UTC().Truncate(time.Microsecond)}, nil
 }
 
 // InvoiceWrite is the input of an invoice, with the data requested from bookings before its transaction.
@@ -77,7 +77,7 @@ func (a *Invoices) PrepareUpdate(ctx context.Context, in domain.InvoiceInput) (*
 
 // Create drafts an invoice.
 func (a *Invoices) Create(ctx context.Context, tx pg.Tx, w *InvoiceWrite) (domain.Invoice, error) {
-	at, err := a.Place(ctx)
+	at, err := a.DocumentContext(ctx)
 	if err != nil {
 		return domain.Invoice{}, err
 	}
@@ -157,7 +157,7 @@ func (a *Invoices) Update(ctx context.Context, tx pg.Tx, id domain.InvoiceID, w 
 	if refs.Booking, err = w.booking(ctx, tx, booking); err != nil {
 		return domain.Invoice{}, err
 	}
-	return a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+	return a.change(ctx, tx, id, func(current domain.Invoice, at domain.DocumentContext) (domain.Invoice, error) {
 		if w.Untaxed() && current.Status == domain.InvoiceDraft {
 			sold := refs.Booking
 			if !w.BookingID.Given() {
@@ -236,7 +236,7 @@ func (a *Invoices) Served(ctx context.Context, v domain.Invoice) (*domain.Days, 
 // Open gives a draft its number and freezes it. Opening an open invoice changes nothing.
 func (a *Invoices) Open(ctx context.Context, tx pg.Tx, id domain.InvoiceID, info *Opening, match patch.Precondition) (domain.Invoice, error) {
 	var prefix string
-	return a.changeAndAllocate(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+	return a.changeAndAllocate(ctx, tx, id, func(current domain.Invoice, at domain.DocumentContext) (domain.Invoice, error) {
 		prefix = info.NumberPrefix(at)
 		if err := match.Check(current.Version); err != nil {
 			return domain.Invoice{}, err
@@ -252,7 +252,7 @@ func (a *Invoices) Open(ctx context.Context, tx pg.Tx, id domain.InvoiceID, info
 
 // open returns the invoice after its opening. From then on its total counts as invoiced for its booking. The lines of a balance that the
 // platform wrote are written again, from the current price of the booking and its opened invoices.
-func (o *Opening) open(ctx context.Context, tx pg.Tx, current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+func (o *Opening) open(ctx context.Context, tx pg.Tx, current domain.Invoice, at domain.DocumentContext) (domain.Invoice, error) {
 	customer, err := store.Customer(ctx, tx, current.CustomerID)
 	known := &customer
 	if errors.Is(err, domain.ErrCustomerNotFound) {
@@ -317,9 +317,9 @@ func (a *Invoices) MarkUncollectible(ctx context.Context, tx pg.Tx, id domain.In
 // act changes only the state of an invoice.
 func (a *Invoices) act(
 	ctx context.Context, tx pg.Tx, id domain.InvoiceID, match patch.Precondition,
-	apply func(v domain.Invoice, at domain.Place) (domain.Invoice, error),
+	apply func(v domain.Invoice, at domain.DocumentContext) (domain.Invoice, error),
 ) (domain.Invoice, error) {
-	return a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+	return a.change(ctx, tx, id, func(current domain.Invoice, at domain.DocumentContext) (domain.Invoice, error) {
 		if err := match.Check(current.Version); err != nil {
 			return domain.Invoice{}, err
 		}
@@ -329,14 +329,14 @@ func (a *Invoices) act(
 
 // change locks an invoice, applies a change, and, if the change is visible, writes the invoice with its event.
 func (a *Invoices) change(
-	ctx context.Context, tx pg.Tx, id domain.InvoiceID, apply func(current domain.Invoice, at domain.Place) (domain.Invoice, error),
+	ctx context.Context, tx pg.Tx, id domain.InvoiceID, apply func(current domain.Invoice, at domain.DocumentContext) (domain.Invoice, error),
 	write func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error),
 ) (domain.Invoice, error) {
 	current, err := store.InvoiceForUpdate(ctx, tx, id)
 	if err != nil {
 		return domain.Invoice{}, err
 	}
-	at, err := a.Place(ctx) // after the lock, so that what others wrote while we waited is not in the future
+	at, err := a.DocumentContext(ctx) // after the lock, so that what others wrote while we waited is not in the future
 	if err != nil {
 		return domain.Invoice{}, err
 	}
@@ -378,7 +378,7 @@ func (a *Invoices) OpenForQuote(
 	ctx context.Context, tx pg.Tx, q domain.InvoiceSource, b domain.Booking, info domain.Invoicing,
 ) (domain.InvoiceID, error) {
 	none := domain.InvoiceID{}
-	at, err := a.Place(ctx)
+	at, err := a.DocumentContext(ctx)
 	if err != nil {
 		return none, err
 	}
@@ -388,7 +388,7 @@ func (a *Invoices) OpenForQuote(
 		return none, err
 	}
 	of := domain.AccountRef{Booking: b.ID, Currency: q.Totals.Total.Currency}
-	store.HoldMoney(tx, of)
+	store.LockAccount(tx, of)
 	store.PutBooking(tx, b)
 	q.Wording = view.NewLanguage(info.Language(customer.Locale))
 	draft, err := domain.InvoiceOf(ids.New[ids.InvoicePrefix](), q, b)

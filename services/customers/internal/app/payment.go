@@ -72,7 +72,7 @@ func (o *receipt) begin(ctx context.Context, tx pg.Tx) error {
 
 // decide returns the payment if the invoice accepts it.
 func (o *receipt) decide(ctx context.Context, tx pg.Tx, id domain.PaymentID) (domain.Receipt, error) {
-	store.HoldMoneyOfInvoice(tx, o.invoice)
+	store.LockAccountOfInvoice(tx, o.invoice)
 	account, err := store.AccountOfInvoice(ctx, tx, o.invoice)
 	if err != nil {
 		return domain.Receipt{}, err
@@ -82,7 +82,7 @@ func (o *receipt) decide(ctx context.Context, tx pg.Tx, id domain.PaymentID) (do
 	if err != nil {
 		return domain.Receipt{}, err
 	}
-	at, err := o.Invoices.Place(ctx)
+	at, err := o.Invoices.DocumentContext(ctx)
 	if err != nil {
 		return domain.Receipt{}, err
 	}
@@ -152,7 +152,7 @@ func (o *receipt) again(ctx context.Context, tx pg.Tx) error {
 		_, err := o.decide(ctx, tx, o.receipt.ID)
 		return err
 	}
-	store.HoldMoney(tx, o.receipt.Account) // a worker has no request
+	store.LockAccount(tx, o.receipt.Account) // a worker has no request
 	current, err := store.Invoice(ctx, tx, o.invoice)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (a *Accounts) finish(ctx context.Context, tx pg.Tx, id domain.InvoiceID, ac
 			return domain.Invoice{}, err
 		}
 	}
-	at, err := a.Invoices.Place(ctx)
+	at, err := a.Invoices.DocumentContext(ctx)
 	if err != nil {
 		return domain.Invoice{}, err
 	}
@@ -231,7 +231,7 @@ func (o *reversal) Begin(ctx context.Context, tx pg.Tx, begun string) (done bool
 	if begun != "" {
 		o.match = anyVersion{} // the request was accepted before
 	}
-	store.HoldMoneyOfInvoice(tx, o.invoice)
+	store.LockAccountOfInvoice(tx, o.invoice)
 	account, err := store.AccountOfInvoice(ctx, tx, o.invoice)
 	if err != nil {
 		return false, err

@@ -44,8 +44,8 @@ type Quotes struct {
 	Wake func()
 	// Now returns real time; a caller's test clock is read from the caller.
 	Now func() time.Time
-	// Patience is how long a request waits for an accept that another request has begun.
-	Patience time.Duration
+	// MaxWait is how long a request waits for an accept that another request has begun.
+	MaxWait time.Duration
 }
 
 // QuoteWrite is the input of a quote, with the data requested from other services before its transaction.

@@ -89,7 +89,7 @@ func TestInvoicesOfABookingAddUp(t *testing.T) {
 		q := drawQuote(t)
 		code, left := q.Total.Currency, q.Total.Minor
 		booking := Booking{ID: ids.New[ids.BookingPrefix](), Number: "B-1", Total: q.Total}
-		at := Place{Currency: code, Zone: time.UTC, Now: time.Now()}
+		at := DocumentContext{Currency: code, Zone: time.UTC, Now: time.Now()}
 		refs := InvoiceRefs{Booking: &booking, Customer: &Customer{ID: ids.New[ids.CustomerPrefix]()}, Balance: Balance{Quote: &q}, Wording: plainWording{}}
 		var notes []CreditNote
 		for n := range rapid.IntRange(0, 4).Draw(t, "deposits") {
@@ -153,7 +153,7 @@ func TestInvoicesOfABookingAddUp(t *testing.T) {
 
 // creditInParts credits an invoice by random amounts, and the rest at last. No tax is ever credited beyond the invoice, and in the end
 // each is credited exactly.
-func creditInParts(t *rapid.T, v Invoice, at Place) {
+func creditInParts(t *rapid.T, v Invoice, at DocumentContext) {
 	code, sums := v.Total.Currency, map[money.Tax][2]int64{}
 	addRows(sums, -1, v.Breakdown)
 	for range rapid.IntRange(0, 5).Draw(t, "notes") {
@@ -176,7 +176,7 @@ func creditInParts(t *rapid.T, v Invoice, at Place) {
 }
 
 // credited credits an invoice and adds the note's rows to the sums.
-func credited(t *rapid.T, v Invoice, in CreditNoteInput, at Place, sums map[money.Tax][2]int64) Invoice {
+func credited(t *rapid.T, v Invoice, in CreditNoteInput, at DocumentContext, sums map[money.Tax][2]int64) Invoice {
 	before := v.Uncredited().Minor
 	v, n, err := v.Credit(ids.New[ids.CreditNotePrefix](), in, at, anyVersion{})
 	if err != nil {
@@ -207,7 +207,7 @@ func TestCreditNotesAddUp(t *testing.T) {
 			return
 		}
 		code := q.Total.Currency
-		at := Place{Currency: code, Zone: time.UTC, Now: time.Now()}
+		at := DocumentContext{Currency: code, Zone: time.UTC, Now: time.Now()}
 		v := opened(Invoice{Kind: FullInvoice, Lines: q.Lines, Totals: q.Totals}, 1)
 		sums := map[money.Tax][2]int64{}
 		addRows(sums, -1, v.Breakdown)

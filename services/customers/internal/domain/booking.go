@@ -113,7 +113,7 @@ type Logo struct {
 type BankAccount struct{ Holder, Number, Code, Name string }
 
 // NumberPrefix returns the text before the counter in the number of an invoice that is opened now.
-func (i Invoicing) NumberPrefix(at Place) string {
+func (i Invoicing) NumberPrefix(at DocumentContext) string {
 	if !i.Year {
 		return i.Prefix
 	}

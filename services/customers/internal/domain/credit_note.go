@@ -85,7 +85,7 @@ type Refunds struct {
 
 // Credit returns the invoice with one more credit note, and the credit note. match reports whether the version of the invoice is the
 // expected one. Credit calls match after it checks the fields and before it checks the state.
-func (v Invoice) Credit(id CreditNoteID, in CreditNoteInput, at Place, match patch.Precondition) (Invoice, CreditNote, error) {
+func (v Invoice) Credit(id CreditNoteID, in CreditNoteInput, at DocumentContext, match patch.Precondition) (Invoice, CreditNote, error) {
 	if err := in.check(v.Total.Currency); err != nil {
 		return Invoice{}, CreditNote{}, err
 	}
@@ -120,7 +120,7 @@ func (v Invoice) Credit(id CreditNoteID, in CreditNoteInput, at Place, match pat
 // Refund returns the invoice and the credit note with the refund that is right now. The credit does not change. It is for a credit note
 // whose refund payments has not recorded, because the money of the account has changed since. It does not refund what cannot be refunded
 // by card at once.
-func (v Invoice) Refund(n CreditNote, refunds Refunds, at Place) (Invoice, CreditNote) {
+func (v Invoice) Refund(n CreditNote, refunds Refunds, at DocumentContext) (Invoice, CreditNote) {
 	v.Returned = v.Returned.plus(-n.Returned, n.Way)
 	n.Status, n.Returned, n.Refund.Minor, n.Parts = NoteIssued, 0, 0, nil
 	v.refundBy(&n, refunds)
@@ -184,7 +184,7 @@ func (v *Invoice) refundBy(n *CreditNote, refunds Refunds) (left int64, disputed
 
 // Freed returns the invoice without an amount of its slack, and what no invoice has of its charges from then on. What others have refunded
 // of a charge leaves the invoice together with it. refunds are those of the credit notes of the invoice.
-func (v Invoice) Freed(amount int64, refunds Refunds, at Place) (Invoice, []NotePart, error) {
+func (v Invoice) Freed(amount int64, refunds Refunds, at DocumentContext) (Invoice, []NotePart, error) {
 	v.Payments = slices.Clone(v.Payments)
 	var freed []NotePart
 	paid, refunded, charges := v.byCharge()
@@ -248,7 +248,7 @@ func (v Invoice) noteParts(amount int64, held map[string]int64) (parts []NotePar
 
 // ReturnedBy returns the invoice after its credit notes have refunded more in a way, or less if more is negative, because a refund has
 // failed.
-func (v Invoice) ReturnedBy(more int64, way RefundWay, at Place) Invoice {
+func (v Invoice) ReturnedBy(more int64, way RefundWay, at DocumentContext) Invoice {
 	v.Returned = v.Returned.plus(more, way)
 	return v.settled(at)
 }
@@ -263,7 +263,7 @@ func (r Returned) plus(more int64, way RefundWay) Returned {
 }
 
 // settled returns the invoice in the state that follows from its amounts, after a credit or a failed refund reduced what is due.
-func (v Invoice) settled(at Place) Invoice {
+func (v Invoice) settled(at DocumentContext) Invoice {
 	action := CreditPart
 	switch {
 	case v.Status == InvoicePaid || v.Status == InvoiceCredited || !v.Due().IsZero():

@@ -80,7 +80,7 @@ func drawBalance(t *rapid.T, q Quote, v Invoice) Invoice {
 		refs.Balance.Deducted = append(refs.Balance.Deducted, opened(earlier, n+1))
 	}
 	in := InvoiceInput{BookingID: patch.Value(booking.ID.String()), CustomerID: patch.Value("cu"), Kind: patch.Value(BalanceInvoice)}
-	balance, err := NewInvoice(ids.New[ids.InvoicePrefix](), in, refs, Place{Currency: code, Zone: time.UTC, Now: time.Now()})
+	balance, err := NewInvoice(ids.New[ids.InvoicePrefix](), in, refs, DocumentContext{Currency: code, Zone: time.UTC, Now: time.Now()})
 	if err != nil {
 		return v
 	}
@@ -180,7 +180,7 @@ func wrongNote(v, next Invoice, n CreditNote) string {
 
 // wrong runs the sequence, then credits the rest. It returns what does not add up, or "".
 func (s creditSequence) wrong() string {
-	v, at, rounding := s.invoice, Place{Currency: s.invoice.Total.Currency, Zone: time.UTC, Now: time.Now()}, s.invoice.Rounding.Minor
+	v, at, rounding := s.invoice, DocumentContext{Currency: s.invoice.Total.Currency, Zone: time.UTC, Now: time.Now()}, s.invoice.Rounding.Minor
 	for i := range len(s.steps) + 1 {
 		left, err := v.left()
 		if err != nil {

@@ -72,8 +72,8 @@ type Billing struct {
 	Locale  *string `json:"locale"`
 }
 
-// Place is where and when a caller works: the operator's currency and time zone, and the caller's clock.
-type Place struct {
+// DocumentContext is what a document takes from its operator and its time: currency and time zone, and the caller's clock.
+type DocumentContext struct {
 	Currency string
 	Zone     *time.Location
 	Now      time.Time
@@ -119,20 +119,20 @@ func (v Invoice) Disputed() bool {
 
 // At returns the invoice as a caller sees it. It is overdue if something is due and the day of due_at has passed in the operator's
 // time zone.
-func (v Invoice) At(at Place) Invoice {
+func (v Invoice) At(at DocumentContext) Invoice {
 	v.Overdue = v.Status.Owes() && v.DueAt != nil && v.DueAt.Before(at.Today())
 	return v
 }
 
 // Today returns the first instant of the current day in the operator's time zone. An invoice due before it is overdue.
-func (p Place) Today() time.Time {
+func (p DocumentContext) Today() time.Time {
 	start, _ := civil.DateOf(p.Now.In(p.Zone)).Start(p.Zone) // the day exists: the clock shows it
 	return start
 }
 
 // Opened returns the invoice after its opening, without its number. Its lines are frozen, and if nothing is due, it is paid. An
 // invoice that is open, or was paid by its opening, stays unchanged. reader is the language of the document.
-func (v Invoice) Opened(customer *Customer, reader language.Tag, at Place) (Invoice, error) {
+func (v Invoice) Opened(customer *Customer, reader language.Tag, at DocumentContext) (Invoice, error) {
 	if v.Status == InvoiceOpen || v.Status == InvoicePaid && v.Total.IsZero() {
 		return v, nil
 	}
@@ -155,7 +155,7 @@ func (v Invoice) Opened(customer *Customer, reader language.Tag, at Place) (Invo
 }
 
 // Voided returns the voided invoice. This requires that nothing is paid. A void invoice stays unchanged.
-func (v Invoice) Voided(at Place) (Invoice, error) {
+func (v Invoice) Voided(at DocumentContext) (Invoice, error) {
 	if v.Status == InvoiceVoid {
 		return v, nil
 	}
@@ -173,7 +173,7 @@ func (v Invoice) Voided(at Place) (Invoice, error) {
 }
 
 // GivenUp returns the invoice as uncollectible. An uncollectible invoice stays unchanged.
-func (v Invoice) GivenUp(at Place) (Invoice, error) {
+func (v Invoice) GivenUp(at DocumentContext) (Invoice, error) {
 	if v.Status == InvoiceUncollectible {
 		return v, nil
 	}

@@ -61,7 +61,7 @@ func (in InvoiceInput) NeedsDefaults() bool { return !in.Behavior.Given() || in.
 
 // NewInvoice drafts an invoice in the currency of its booking or, without one, of the operator. Every failed field is reported, in the
 // contract's order.
-func NewInvoice(id InvoiceID, in InvoiceInput, refs InvoiceRefs, at Place) (Invoice, error) {
+func NewInvoice(id InvoiceID, in InvoiceInput, refs InvoiceRefs, at DocumentContext) (Invoice, error) {
 	if refs.Booking != nil {
 		at.Currency = refs.Booking.Total.Currency
 	}
@@ -118,7 +118,7 @@ func (v *Invoice) setBooking(in InvoiceInput, refs InvoiceRefs) error {
 }
 
 // setFirstLines sets the lines of a new invoice: those of the input, or the line of a balance.
-func (v *Invoice) setFirstLines(in InvoiceInput, refs InvoiceRefs, booked bool, at Place) error {
+func (v *Invoice) setFirstLines(in InvoiceInput, refs InvoiceRefs, booked bool, at DocumentContext) error {
 	switch {
 	case in.Lines.Given():
 		return v.setPrice(in, refs, at.Currency)
@@ -166,7 +166,7 @@ func (v *Invoice) write(in InvoiceInput) {
 
 // Change returns the invoice with the given fields. After the invoice is opened, only due_at, notes and metadata can be changed.
 // The error on another field comes after match, which reports whether the version is the expected one.
-func (v Invoice) Change(in InvoiceInput, refs InvoiceRefs, at Place, match patch.Precondition) (Invoice, error) {
+func (v Invoice) Change(in InvoiceInput, refs InvoiceRefs, at DocumentContext, match patch.Precondition) (Invoice, error) {
 	var failed error
 	if v.Status == InvoiceDraft {
 		failed = v.redraft(in, refs, at)
@@ -187,7 +187,7 @@ func (v Invoice) Change(in InvoiceInput, refs InvoiceRefs, at Place, match patch
 }
 
 // redraft changes what only a draft can change.
-func (v *Invoice) redraft(in InvoiceInput, refs InvoiceRefs, at Place) error {
+func (v *Invoice) redraft(in InvoiceInput, refs InvoiceRefs, at DocumentContext) error {
 	if err := v.staysBalance(in); err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-func place(t *testing.T, zone, now string) domain.Place {
+func place(t *testing.T, zone, now string) domain.DocumentContext {
 	t.Helper()
 	loc, err := time.LoadLocation(zone)
 	if err != nil {
@@ -18,7 +18,7 @@ func place(t *testing.T, zone, now string) domain.Place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return domain.Place{Currency: "USD", Zone: loc, Now: at}
+	return domain.DocumentContext{Currency: "USD", Zone: loc, Now: at}
 }
 
 func TestOverdueIsByTheOperatorsDate(t *testing.T) {

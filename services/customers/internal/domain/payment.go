@@ -69,7 +69,7 @@ func ParsePaymentID(s string) (PaymentID, error) {
 }
 
 // receipt converts the input to a payment that names the invoice.
-func (v Invoice) receipt(id PaymentID, in PaymentInput, at Place) (Receipt, error) {
+func (v Invoice) receipt(id PaymentID, in PaymentInput, at DocumentContext) (Receipt, error) {
 	r := Receipt{
 		ID: id, Account: v.Account(), Invoice: v.ID, Amount: in.Amount.Minor, Method: in.Method, PaidAt: at.Now, Reference: in.Reference,
 	}
@@ -92,7 +92,7 @@ func (v Invoice) receipt(id PaymentID, in PaymentInput, at Place) (Receipt, erro
 
 // Accept returns the payment that a client records, if the invoice accepts it. match reports whether the version is the expected one.
 // Accept calls match after it checks the fields and before it checks the state.
-func (v Invoice) Accept(id PaymentID, in PaymentInput, at Place, match patch.Precondition) (Receipt, error) {
+func (v Invoice) Accept(id PaymentID, in PaymentInput, at DocumentContext, match patch.Precondition) (Receipt, error) {
 	r, err := v.receipt(id, in, at)
 	if err != nil {
 		return Receipt{}, err
@@ -118,7 +118,7 @@ func (v Invoice) Accepts(amount int64) error {
 }
 
 // received returns the invoice with one more payment, which it accepts.
-func (v Invoice) received(p Payment, at Place) (Invoice, error) {
+func (v Invoice) received(p Payment, at DocumentContext) (Invoice, error) {
 	due := v.Due().Minor
 	action := PayAll
 	if p.Amount.Minor < due {
@@ -185,7 +185,7 @@ type UnallocatedCharge struct {
 }
 
 // payment returns the payment that is the next part of the charge. The first part of a payment that a client recorded has its id.
-func (c UnallocatedCharge) payment(amount money.Amount, at Place) (Payment, error) {
+func (c UnallocatedCharge) payment(amount money.Amount, at DocumentContext) (Payment, error) {
 	p := Payment{
 		ID: ids.New[ids.PaymentPrefix](), Amount: amount, Method: c.Method, Source: GatewayPayment, PaidAt: at.Now, Reference: &c.ID,
 		Part: ChargePart{Charge: c.ID, Place: c.Parts + 1, Disputed: c.Disputed},
@@ -237,7 +237,7 @@ func (v Invoice) Refunded(parts map[PaymentID]int64, disputed bool) Invoice {
 }
 
 // PayWith returns the invoice with as much of a charge as it accepts. taken is 0 if it accepts nothing.
-func (v Invoice) PayWith(c UnallocatedCharge, at Place) (out Invoice, taken int64, err error) {
+func (v Invoice) PayWith(c UnallocatedCharge, at DocumentContext) (out Invoice, taken int64, err error) {
 	taken = min(c.Rest, v.Due().Minor)
 	if c.Currency != "" && c.Currency != v.Total.Currency || taken <= 0 || !v.Status.Awaits() || len(v.Payments) >= maxCardPayments {
 		return v, 0, nil
@@ -266,7 +266,7 @@ func (v Invoice) Reversible(id PaymentID, match patch.Precondition) (Payment, er
 }
 
 // Reversed returns the invoice on which the parts of a charge no longer count.
-func (v Invoice) Reversed(charge string, at Place) (Invoice, error) {
+func (v Invoice) Reversed(charge string, at DocumentContext) (Invoice, error) {
 	return v.without(at, func(p Payment) int64 {
 		if p.Part.Charge != charge {
 			return 0
@@ -276,7 +276,7 @@ func (v Invoice) Reversed(charge string, at Place) (Invoice, error) {
 }
 
 // without returns the invoice with less paid by each payment. A payment of which nothing is left no longer counts.
-func (v Invoice) without(at Place, less func(p Payment) int64) (Invoice, error) {
+func (v Invoice) without(at DocumentContext, less func(p Payment) int64) (Invoice, error) {
 	v.Payments = slices.Clone(v.Payments)
 	taken := int64(0)
 	for i, p := range slices.Backward(v.Payments) {

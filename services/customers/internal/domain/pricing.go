@@ -53,7 +53,7 @@ func Price(lines []Line, terms PriceTerms) ([]Line, Totals, error) {
 			return nil, Totals{}, err
 		}
 	}
-	if err := spread(lines, terms.DiscountTotal); err != nil {
+	if err := distributeDiscount(lines, terms.DiscountTotal); err != nil {
 		return nil, Totals{}, err
 	}
 	taxed := make([]money.TaxLine, len(lines))
@@ -119,8 +119,8 @@ func (l *Line) price(field, currency string) error {
 	return nil
 }
 
-// spread adds to the lines their shares of the document's discount, in proportion to their discounted amounts.
-func spread(lines []Line, discount money.Amount) error {
+// distributeDiscount adds to the lines their shares of the document's discount, in proportion to their discounted amounts.
+func distributeDiscount(lines []Line, discount money.Amount) error {
 	weights, left := make([]int64, len(lines)), money.Amount{Currency: discount.Currency}
 	for i, l := range lines {
 		weights[i] = l.Amounts.Net()

@@ -15,19 +15,19 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// HoldMoney prevents other transactions from allocating money of an account until this one ends. The lock is taken with the next
+// LockAccount prevents other transactions from allocating money of an account until this one ends. The lock is taken with the next
 // statement, before it. Call it before you lock an invoice.
-func HoldMoney(tx pg.Tx, of domain.AccountRef) {
-	pg.Queue(tx, "hold money of an account", `select `+holdMoney("@account"), pg.Args{"account": of.UUID()})
+func LockAccount(tx pg.Tx, of domain.AccountRef) {
+	pg.Queue(tx, "hold money of an account", `select `+lockAccount("@account"), pg.Args{"account": of.UUID()})
 }
 
-// HoldMoneyOfInvoice is HoldMoney for the account of an invoice.
-func HoldMoneyOfInvoice(tx pg.Tx, id domain.InvoiceID) {
-	pg.Queue(tx, "hold money of an invoice", `select `+holdMoney("("+invoiceAccount+")")+` from invoices v
+// LockAccountOfInvoice is LockAccount for the account of an invoice.
+func LockAccountOfInvoice(tx pg.Tx, id domain.InvoiceID) {
+	pg.Queue(tx, "hold money of an invoice", `select `+lockAccount("("+invoiceAccount+")")+` from invoices v
 		where v.tenant_id = @tenant and v.livemode = @live and v.id = @id`, pg.Args{"id": id})
 }
 
-func holdMoney(account string) string {
+func lockAccount(account string) string {
 	return `pg_advisory_xact_lock(hashtextextended('money of ' || @tenant::uuid::text || @live::boolean::text || ` + account + `::uuid::text, 0))`
 }
 
@@ -60,7 +60,7 @@ func AccountVersion(ctx context.Context, q pg.Q, of domain.AccountRef) (int64, e
 // AccountForUpdate holds the money of an account. It returns the version that was applied last, and those of the given charges that are
 // stored.
 func AccountForUpdate(ctx context.Context, tx pg.Tx, of domain.AccountRef, charges []string) (version int64, known map[string]StoredCharge, err error) {
-	HoldMoney(tx, of)
+	LockAccount(tx, of)
 	b := &pgx.Batch{}
 	b.Queue(accountVersion, accountArgs(of, pg.Args{}))
 	b.Queue(`select c.id, c.amount, c.refunded, c.directed, c.disputed, c.reference, c.version, c.call_until is null as recorded from charges c

@@ -15,8 +15,8 @@ import (
 const (
 	// maxLookups is the maximum number of lookups in a call, which proto/internal/identity.yaml declares.
 	maxLookups = 64
-	// lookupPatience is how long a lookup waits for a call that is running. After that, it is sent in another call.
-	lookupPatience = 50 * time.Millisecond
+	// lookupWait is how long a lookup waits for a call that is running. After that, it is sent in another call.
+	lookupWait = 50 * time.Millisecond
 )
 
 // lookups combines lookups of credentials of one kind into calls. A lookup is sent at once if no call is running. Otherwise it waits, and
@@ -43,7 +43,7 @@ func (q *lookups) find(ctx context.Context, hash string, send func(context.Conte
 	if q.add(l) {
 		go q.run()
 	}
-	late := time.NewTimer(lookupPatience)
+	late := time.NewTimer(lookupWait)
 	defer late.Stop()
 	for {
 		select {

@@ -95,7 +95,7 @@ func TestLookupsThatWaitShareACall(t *testing.T) {
 	})
 }
 
-// A call that is stuck delays others only by lookupPatience.
+// A call that is stuck delays others only by lookupWait.
 func TestAStuckLookupDelaysOthersBriefly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestAStuckLookupDelaysOthersBriefly(t *testing.T) {
 		all.Wait()
 		synctest.Wait()
 		for i, d := range took {
-			if want := lookupPatience + callTime - time.Duration(i)*time.Millisecond; d != want {
+			if want := lookupWait + callTime - time.Duration(i)*time.Millisecond; d != want {
 				t.Errorf("lookup %d took %s, not %s", i, d, want)
 			}
 		}

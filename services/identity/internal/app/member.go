@@ -110,7 +110,7 @@ func (a *App) admit(ctx context.Context, tx pg.Tx, in Invitation, o domain.Opera
 	if err != nil {
 		return o, false, err
 	}
-	elsewhere := domain.ElsewhereThan(in.Tenant, places)
+	elsewhere := domain.OtherTenantsOf(in.Tenant, places)
 	switch {
 	case elsewhere.Member && !a.verifiesAddress(in):
 		return o, false, domain.ErrUnproven

@@ -329,8 +329,8 @@ func (m *Metering) BackgroundWork(ctx context.Context, tenant ids.Tenant) (work 
 	return queryServices(ctx, m, tenant, "background work", UsageSource.Work)
 }
 
-// patience is how long queryServices waits for the services.
-const patience = 2 * time.Second
+// maxWait is how long queryServices waits for the services.
+const maxWait = 2 * time.Second
 
 // queryServices calls all services at the same time about a tenant, and returns their responses by service. A service that does not respond
 // in time is in unavailable.
@@ -342,7 +342,7 @@ func queryServices[T any](
 		body    T
 		err     error
 	}
-	ctx, cancel := context.WithTimeout(scope(ctx, tenant, caller.Live), patience)
+	ctx, cancel := context.WithTimeout(scope(ctx, tenant, caller.Live), maxWait)
 	defer cancel()
 	all := make(chan response, len(m.Sources))
 	for name, source := range m.Sources {

@@ -84,30 +84,30 @@ type Membership struct {
 
 // Waits reports whether the membership is an invitation that begins when the operator's address is verified.
 func (m Membership) Waits() bool {
-	return m.EndedAt != nil && Place{EndedAt: m.EndedAt, InvitedAt: m.InvitedAt}.Open()
+	return m.EndedAt != nil && TenantMembership{EndedAt: m.EndedAt, InvitedAt: m.InvitedAt}.Open()
 }
 
-// Place is a tenant that an operator is, was or is invited to be a member of.
-type Place struct {
+// TenantMembership is when an operator was a member of a tenant, or invited to be one.
+type TenantMembership struct {
 	TenantID  ids.Tenant
 	EndedAt   *time.Time
 	InvitedAt *time.Time
 }
 
 // Open reports whether the operator is a member or invited.
-func (p Place) Open() bool {
+func (p TenantMembership) Open() bool {
 	return p.EndedAt == nil || p.InvitedAt != nil && p.InvitedAt.Equal(*p.EndedAt)
 }
 
-// Elsewhere is an operator's relation to other tenants.
-type Elsewhere struct {
+// OtherTenants is an operator's relation to other tenants.
+type OtherTenants struct {
 	Member bool // currently a member of another tenant
 	Known  bool // a member of another tenant, now or before
 }
 
-// ElsewhereThan returns the relation of an operator with the given places to other tenants.
-func ElsewhereThan(tenant ids.Tenant, places []Place) (e Elsewhere) {
-	for _, p := range places {
+// OtherTenantsOf returns the relation of an operator with these memberships to other tenants than this one.
+func OtherTenantsOf(tenant ids.Tenant, memberships []TenantMembership) (e OtherTenants) {
+	for _, p := range memberships {
 		if p.TenantID != tenant {
 			e.Known = true
 			e.Member = e.Member || p.EndedAt == nil

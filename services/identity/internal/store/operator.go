@@ -160,8 +160,8 @@ func MembershipsOf(ctx context.Context, q pg.Q, id domain.OperatorID) ([]domain.
 }
 
 // Places returns every tenant that an operator is, was or is invited to be a member of.
-func Places(ctx context.Context, q pg.Q, id domain.OperatorID) ([]domain.Place, error) {
-	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Place], `select tenant_id, ended_at, invited_at from memberships_ever($1)`, id)
+func Places(ctx context.Context, q pg.Q, id domain.OperatorID) ([]domain.TenantMembership, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.TenantMembership], `select tenant_id, ended_at, invited_at from memberships_ever($1)`, id)
 }
 
 // BeginMemberships begins the memberships of an operator that wait for the verification of their address.

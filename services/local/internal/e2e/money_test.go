@@ -347,9 +347,9 @@ func (b moneyBooks) ofBooking(k moneyBooking) string {
 }
 
 // settled waits until no case violates an invariant, and returns the violation of each that still does.
-func (m merchant) settled(t *testing.T, since time.Time, cases []*moneyCase, patience time.Duration) map[*moneyCase]string {
+func (m merchant) settled(t *testing.T, since time.Time, cases []*moneyCase, maxWait time.Duration) map[*moneyCase]string {
 	t.Helper()
-	for end, pause := time.Now().Add(patience), 10*time.Millisecond; ; pause = min(2*pause, time.Second) {
+	for end, pause := time.Now().Add(maxWait), 10*time.Millisecond; ; pause = min(2*pause, time.Second) {
 		wrong, books := map[*moneyCase]string{}, m.books(t, since)
 		for _, c := range cases {
 			if v := c.violation(books); v != "" {

@@ -46,5 +46,5 @@ func (a *API) listRequestLogs(c *gin.Context) error {
 	}
 	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, _ pg.Q, r page.Request) (page.Rows[domain.RequestLog], error) {
 		return store.RequestLogs(ctx, f.Reader(ctx, a.DB), f, r, a.from())
-	}, func(l domain.RequestLog) page.Place { return page.Place{ID: l.ID.UUID(), Created: l.ID.Time()} }, view.RequestLog)
+	}, func(l domain.RequestLog) page.SortKey { return page.SortKey{ID: l.ID.UUID(), Created: l.ID.Time()} }, view.RequestLog)
 }

@@ -28,7 +28,7 @@ type API struct {
 	Owed        *app.OwedRefunds
 	Money       *app.Money
 	Events      *app.Events
-	Patience    time.Duration // how long a request waits for another request's call
+	MaxWait     time.Duration // how long a request waits for another request's call
 	Pages       *page.Codec
 	Server      *httpx.Server
 }

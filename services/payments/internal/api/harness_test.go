@@ -68,7 +68,7 @@ type world struct {
 	metrics       *prometheus.Registry
 	woken         atomic.Int64 // how often refunds have signaled events to the worker
 	ahead         atomic.Int64 // by how much the clock of the service is ahead
-	patience      time.Duration
+	maxWait       time.Duration
 	around        func(app.Gateway) app.Gateway // changes the behavior of the gateway; nil: unchanged
 }
 
@@ -76,7 +76,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
 		Env: apitest.New(t, "payments", migrations.FS), gateway: &peerstest.Gateway{}, bookings: &peerstest.Bookings{},
-		patience: 5 * time.Second,
+		maxWait: 5 * time.Second,
 	}
 	w.invoices = &peerstest.Invoices{Bookings: w.bookings}
 	pgtest.Scoped(t, w.DB)
@@ -121,7 +121,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	w.money = &app.Money{DB: db, Wake: func() {}, Now: w.now}
 	w.refunder = &app.RefundCompleter{Refunds: refunds, Worker: w.DB.Worker, Log: quiet}
 	handlers := &api.API{
-		DB: db, Idempotency: idempotency, Accounts: accounts, Gateways: w.accounts, Intents: w.intents, Refunds: refunds, Owed: w.owed, Money: w.money, Events: w.events, Patience: w.patience, Pages: w.Pages(),
+		DB: db, Idempotency: idempotency, Accounts: accounts, Gateways: w.accounts, Intents: w.intents, Refunds: refunds, Owed: w.owed, Money: w.money, Events: w.events, MaxWait: w.maxWait, Pages: w.Pages(),
 		Server: server,
 	}
 	engine := httpx.NewEngine("https://booking.test")

@@ -32,7 +32,7 @@ func (a *API) newIntents() rest.Collection[domain.GatewayID, domain.Intent] {
 func (a *API) shown(body func(domain.Intent, api.Mode) api.PaymentIntent) rest.Collection[domain.GatewayID, domain.Intent] {
 	return rest.Collection[domain.GatewayID, domain.Intent]{
 		Parse: domain.ParseGatewayID,
-		DB:    a.DB, Idempotency: a.Idempotency, Path: "payment-intents", NotFound: domain.ErrIntentNotFound, Load: store.Intent, Patience: a.Patience,
+		DB:    a.DB, Idempotency: a.Idempotency, Path: "payment-intents", NotFound: domain.ErrIntentNotFound, Load: store.Intent, MaxWait: a.MaxWait,
 		Show: func(p domain.Intent, mode api.Mode) rest.Response {
 			return rest.Response{ID: string(p.GatewayID), Version: p.Version, Body: body(p, mode)}
 		},
@@ -94,8 +94,8 @@ func (a *API) listIntents(c *gin.Context) error {
 			return page.Rows[domain.Intent]{}, nil
 		}
 		return store.Intents(ctx, db, filter, r)
-	}, func(p domain.Intent) page.Place {
-		return page.Place{ID: p.ID.UUID(), Created: p.CreatedAt, Updated: p.UpdatedAt}
+	}, func(p domain.Intent) page.SortKey {
+		return page.SortKey{ID: p.ID.UUID(), Created: p.CreatedAt, Updated: p.UpdatedAt}
 	}, view.Intent)
 }
 

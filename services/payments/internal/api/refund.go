@@ -29,7 +29,7 @@ import (
 func (a *API) refunds() rest.Collection[domain.RefundID, domain.Refund] {
 	return rest.Collection[domain.RefundID, domain.Refund]{
 		Parse: ids.Parse[domain.RefundPrefix],
-		DB:    a.DB, Idempotency: a.Idempotency, Path: "refunds", NotFound: domain.ErrRefundNotFound, Load: store.Refund, Patience: a.Patience,
+		DB:    a.DB, Idempotency: a.Idempotency, Path: "refunds", NotFound: domain.ErrRefundNotFound, Load: store.Refund, MaxWait: a.MaxWait,
 		Show: func(r domain.Refund, mode api.Mode) rest.Response {
 			return rest.Response{ID: r.ID.String(), Version: r.Version, Body: view.Refund(r, mode)}
 		},
@@ -53,8 +53,8 @@ func (a *API) listRefunds(c *gin.Context) error {
 			return page.Rows[domain.Refund]{}, nil
 		}
 		return store.Refunds(ctx, db, filter, r)
-	}, func(r domain.Refund) page.Place {
-		return page.Place{ID: r.ID.UUID(), Created: r.CreatedAt, Updated: r.UpdatedAt}
+	}, func(r domain.Refund) page.SortKey {
+		return page.SortKey{ID: r.ID.UUID(), Created: r.CreatedAt, Updated: r.UpdatedAt}
 	}, view.Refund)
 }
 

@@ -17,7 +17,7 @@ import (
 // impatient makes requests wait for each other only for a short time.
 func (w *world) impatient() {
 	w.T.Helper()
-	w.patience = 100 * time.Millisecond
+	w.maxWait = 100 * time.Millisecond
 	w.engine = w.serve(w.DB.App)
 }
 

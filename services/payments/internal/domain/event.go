@@ -37,9 +37,9 @@ const (
 	// gateway.
 	EventsRetained = 100_000
 
-	// eventPatience is how long to retry an event with an unknown intent. It may arrive before the response to the creation of the
+	// eventWait is how long to retry an event with an unknown intent. It may arrive before the response to the creation of the
 	// intent. After this time, the intent is assumed to belong to another program that uses the operator's account.
-	eventPatience = time.Hour
+	eventWait = time.Hour
 	// eventLease is longer than most reads of the gateway take. If a read takes longer, another process also reads, and the read
 	// that began later counts.
 	eventLease = 30 * time.Second
@@ -64,7 +64,7 @@ func IntentReadRequested(account AccountID, intent GatewayID) Event {
 }
 
 // Foreign reports whether an event whose intent is unknown does not belong to this platform.
-func (e Event) Foreign(now time.Time) bool { return now.Sub(e.ReceivedAt) >= eventPatience }
+func (e Event) Foreign(now time.Time) bool { return now.Sub(e.ReceivedAt) >= eventWait }
 
 // EventLease returns when another process can take an event that this process takes now.
 func EventLease(now time.Time) time.Time { return now.Add(eventLease) }

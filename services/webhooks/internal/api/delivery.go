@@ -52,8 +52,8 @@ func (a *API) listDeliveries(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return page.Send(c, a.Pages, req, rows, func(d domain.Delivery) page.Place {
-		return page.Place{ID: d.ID.UUID(), Created: d.ID.Time(), Updated: d.UpdatedAt}
+	return page.Send(c, a.Pages, req, rows, func(d domain.Delivery) page.SortKey {
+		return page.SortKey{ID: d.ID.UUID(), Created: d.ID.Time(), Updated: d.UpdatedAt}
 	}, func(d domain.Delivery) api.Delivery { return view.Delivery(d, httpx.Mode(ctx)) })
 }
 

@@ -71,8 +71,8 @@ func (a *API) listEndpoints(c *gin.Context) error {
 	status := domain.Status(httpx.Query(c).String("status"))
 	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.Endpoint], error) {
 		return store.Endpoints(ctx, db, status, r)
-	}, func(e domain.Endpoint) page.Place {
-		return page.Place{ID: e.ID.UUID(), Created: e.CreatedAt, Updated: e.UpdatedAt}
+	}, func(e domain.Endpoint) page.SortKey {
+		return page.SortKey{ID: e.ID.UUID(), Created: e.CreatedAt, Updated: e.UpdatedAt}
 	}, view.Endpoint)
 }
 

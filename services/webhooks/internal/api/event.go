@@ -53,8 +53,8 @@ func (a *API) listEvents(c *gin.Context) error {
 	}
 	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.StoredEvent], error) {
 		return store.Events(ctx, db, f, r, a.Now())
-	}, func(e domain.StoredEvent) page.Place {
-		return page.Place{ID: e.ID.UUID(), Created: e.ID.Time(), Updated: e.UpdatedAt}
+	}, func(e domain.StoredEvent) page.SortKey {
+		return page.SortKey{ID: e.ID.UUID(), Created: e.ID.Time(), Updated: e.UpdatedAt}
 	}, func(e domain.StoredEvent, _ api.Mode) json.RawMessage { return e.Body })
 }
 

@@ -108,19 +108,19 @@ func TestPagesOfLargeRows(t *testing.T) {
 	newest := slices.Clone(want)
 	slices.Reverse(newest)
 	for order, want := range map[bool][]ids.Event{true: want, false: newest} {
-		pages(t, db, ctx, order, want, func(ctx context.Context, q pg.Q, r page.Request) (page.Rows[page.Place], error) {
+		pages(t, db, ctx, order, want, func(ctx context.Context, q pg.Q, r page.Request) (page.Rows[page.SortKey], error) {
 			rows, err := store.Events(ctx, q, store.EventFilter{}, r, time.Now())
-			return positions(rows, func(e domain.StoredEvent) page.Place { return page.Place{ID: e.ID.UUID(), Updated: e.UpdatedAt} }), err
+			return positions(rows, func(e domain.StoredEvent) page.SortKey { return page.SortKey{ID: e.ID.UUID(), Updated: e.UpdatedAt} }), err
 		})
-		pages(t, db, ctx, order, want, func(ctx context.Context, q pg.Q, r page.Request) (page.Rows[page.Place], error) {
+		pages(t, db, ctx, order, want, func(ctx context.Context, q pg.Q, r page.Request) (page.Rows[page.SortKey], error) {
 			rows, err := store.Deliveries(ctx, q, store.DeliveryFilter{Endpoint: endpoint}, r, time.Now())
-			return positions(rows, func(d domain.Delivery) page.Place { return page.Place{ID: d.ID.UUID(), Updated: d.UpdatedAt} }), err
+			return positions(rows, func(d domain.Delivery) page.SortKey { return page.SortKey{ID: d.ID.UUID(), Updated: d.UpdatedAt} }), err
 		})
 	}
 }
 
-func positions[T any](rows page.Rows[T], position func(T) page.Place) page.Rows[page.Place] {
-	out := page.Rows[page.Place]{More: rows.More}
+func positions[T any](rows page.Rows[T], position func(T) page.SortKey) page.Rows[page.SortKey] {
+	out := page.Rows[page.SortKey]{More: rows.More}
 	for _, row := range rows.Items {
 		out.Items = append(out.Items, position(row))
 	}
@@ -129,7 +129,7 @@ func positions[T any](rows page.Rows[T], position func(T) page.Place) page.Rows[
 
 // pages reads a list to its end.
 func pages(t *testing.T, db *pgtest.DB, ctx context.Context, updated bool, want []ids.Event,
-	read func(context.Context, pg.Q, page.Request) (page.Rows[page.Place], error),
+	read func(context.Context, pg.Q, page.Request) (page.Rows[page.SortKey], error),
 ) {
 	t.Helper()
 	var got []ids.Event

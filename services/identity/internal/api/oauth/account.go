@@ -37,7 +37,7 @@ func (s *Server) account(v *pageRequest) error {
 	status := http.StatusOK
 	switch {
 	case v.r.Method == http.MethodGet:
-	case !v.genuine():
+	case !v.validForm():
 		status, page.Wrong = http.StatusBadRequest, v.T("stale")
 	default:
 		if status, err = s.change(v, operator, &page); status == 0 || err != nil {

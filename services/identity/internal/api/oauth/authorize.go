@@ -64,7 +64,7 @@ func (s *Server) authorize(v *pageRequest) error {
 	if v.r.Method == http.MethodGet {
 		return v.show(http.StatusOK, pages.Consent(v.frame(), requested))
 	}
-	if !v.genuine() {
+	if !v.validForm() {
 		return v.show(http.StatusBadRequest, pages.Consent(v.frame(), requested))
 	}
 	return s.decide(v, a, *operator, requested)

@@ -16,7 +16,7 @@ func (s *Server) forgotPassword(v *pageRequest) error {
 		return v.show(http.StatusOK, pages.ForgotPassword(v.frame(), "", ""))
 	}
 	email := v.form.Get("email")
-	if !v.genuine() {
+	if !v.validForm() {
 		return v.show(http.StatusBadRequest, pages.ForgotPassword(v.frame(), email, v.T("stale")))
 	}
 	text := v.Text

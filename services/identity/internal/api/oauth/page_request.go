@@ -100,8 +100,8 @@ func (v *pageRequest) formKey() web.FormKey {
 	return web.FormKey{Secret: v.browser + " " + v.s.sessions.Token(v.r.Context()), About: v.r.URL.Path + "\x00" + v.r.URL.RawQuery}
 }
 
-// genuine reports whether the submitted form was shown to this browser for this request.
-func (v *pageRequest) genuine() bool { return v.formKey().Genuine(v.form.Get("form"), v.s.Now()) }
+// validForm reports whether the submitted form was shown to this browser for this request.
+func (v *pageRequest) validForm() bool { return v.formKey().Valid(v.form.Get("form"), v.s.Now()) }
 
 // show responds with a page.
 func (v *pageRequest) show(status int, page templ.Component) error {

@@ -20,7 +20,7 @@ func (s *Server) signIn(v *pageRequest) error {
 		return v.show(http.StatusOK, pages.SignIn(v.frame(), from, hint, "", s.Resets != nil))
 	}
 	email := v.form.Get("email")
-	if !v.genuine() {
+	if !v.validForm() {
 		return v.show(http.StatusBadRequest, pages.SignIn(v.frame(), from, email, v.T("stale"), s.Resets != nil))
 	}
 	o, err := s.App.SignIn(v.r.Context(), app.SignIn{
@@ -61,7 +61,7 @@ func (s *Server) secondFactor(v *pageRequest) error {
 	if v.r.Method == http.MethodGet {
 		return v.show(http.StatusOK, pages.Factor(v.frame(), ""))
 	}
-	if !v.genuine() {
+	if !v.validForm() {
 		return v.show(http.StatusBadRequest, pages.Factor(v.frame(), v.T("stale")))
 	}
 	o, err := s.App.SecondFactor(ctx, app.Factor{
@@ -146,7 +146,7 @@ func (s *Server) link(v *pageRequest) error {
 	if v.r.Method == http.MethodGet {
 		return showForm(http.StatusOK, "")
 	}
-	if !v.genuine() {
+	if !v.validForm() {
 		return showForm(http.StatusBadRequest, v.T("stale"))
 	}
 	_, err = s.App.UseLink(ctx, originOf(v.r, o.ID.String()), token, v.form.Get("password"))
