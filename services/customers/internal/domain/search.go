@@ -18,6 +18,9 @@ func Fold(s string) string {
 		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
 			least = min(least, f)
 		}
+		if least == '\u0345' { // a mark, whose uppercase form is that of the iota
+			return 'ι'
+		}
 		return unicode.ToLower(least)
 	}, s)
 }
