@@ -226,7 +226,7 @@ gen: ## Develop: generate code and docs from the contract, the event definitions
 	@.ci/sdk-typescript gen
 
 contract-matrix: # run generators of other projects on the served contract (proto/matrix/README.md)
-	@cd proto && BASE_URL=$(BASE_URL) API_KEY=$(API_KEY) $(GO) run ./matrix $(MATRIX)
+	@BASE_URL=$(BASE_URL) API_KEY=$(API_KEY) .ci/matrix $(MATRIX)
 
 verify: gen ## Test: fail if generated files or module files are out of date
 	@for m in . sdks/go; do $(GO) mod tidy -C $$m -diff || { echo "run: make tidy"; exit 1; }; done

@@ -80,8 +80,8 @@ func write(path string, text []byte) error {
 // address is the URL in the documents. The generators of types do not use it.
 const address = "https://holdfast.invalid"
 
-// writeViews writes openapi-sdk.json, the contract for generators of clients; openapi-webhooks.json, the requests of deliveries; and
-// openapi-go.json, the schemas of the Go SDK.
+// writeViews writes openapi-full.json and openapi-sdk.json, the served contract and its view for generators of clients;
+// openapi-webhooks.json, the requests of deliveries; and openapi-go.json, the schemas of the Go SDK.
 func writeViews(folder string) error {
 	served, err := view.New(proto.OpenAPI, address)
 	if err != nil {
@@ -95,7 +95,7 @@ func writeViews(folder string) error {
 		return fmt.Errorf("views: %w", err)
 	}
 	var failed []error
-	for name, doc := range map[string]*yaml.Node{"sdk": served.SDK, "webhooks": served.Webhooks, "go": forGo} {
+	for name, doc := range map[string]*yaml.Node{"full": served.Contract, "sdk": served.SDK, "webhooks": served.Webhooks, "go": forGo} {
 		text, err := view.JSON(doc)
 		failed = append(failed, err, os.WriteFile(filepath.Join(folder, "openapi-"+name+".json"), text, 0o644))
 	}
