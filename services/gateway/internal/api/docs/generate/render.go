@@ -115,10 +115,21 @@ func (p *page) render(files map[string][]byte) error {
 	if err := markdown.Renderer().Render(&out, p.source, doc); err != nil {
 		return err
 	}
-	files[p.Slug+".gen.html"] = out.Bytes()
+	files[p.Slug+".gen.html"] = scrollable(out.Bytes())
 	files[p.Slug+".gen.md"] = p.expanded()
 	return errors.Join(p.problems...)
 }
+
+// scrollable makes the tables of a page regions, so that people can scroll a wide one with the keyboard.
+func scrollable(page []byte) []byte {
+	n := 0
+	return tables.ReplaceAllFunc(page, func(table []byte) []byte {
+		n++
+		return fmt.Appendf(nil, `<div class="scroll" tabindex="0" role="region" aria-label="Table %d">%s</div>`, n, table)
+	})
+}
+
+var tables = regexp.MustCompile(`(?s)<table>.*?</table>`)
 
 // sections returns the sections of the guide, the first of which has no heading.
 func (p *page) sections(doc ast.Node) []section {
