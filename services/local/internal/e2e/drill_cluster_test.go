@@ -100,7 +100,7 @@ func (s *clusterSite) page(t *testing.T, script string) {
 	}
 }
 
-// prelude defines `repair` for pods.
+// prelude defines `repair` and `ledger` for pods.
 func (s *clusterSite) prelude(section []string) string {
 	return "export KUBECONFIG=" + s.config + "\n" + section[0] + section[6]
 }

@@ -218,11 +218,16 @@ func commandsOf(t *testing.T, page, heading string) (found []string) {
 	return found
 }
 
-// doc runs blocks of commands of the section "Repair" in the checkout: 1 is the check, 2 the repair, and 3 skips numbers.
+// doc runs a block of commands of the section "Repair" in the checkout: 1 is the check, 2 the repair, and 3 skips numbers.
 func (d *drill) doc(t *testing.T, since time.Time, number int) (string, error) {
 	t.Helper()
-	section := commands(t, "Repair")
-	script := "set -eu -o pipefail\nsince=" + since.UTC().Format(time.RFC3339) + "\n" + d.site.prelude(section) + section[number]
+	return d.commands(t, since, commands(t, "Repair")[number])
+}
+
+// commands runs commands with the definitions of the section "Repair".
+func (d *drill) commands(t *testing.T, since time.Time, text string) (string, error) {
+	t.Helper()
+	script := "set -eu -o pipefail\nsince=" + since.UTC().Format(time.RFC3339) + "\n" + d.site.prelude(commands(t, "Repair")) + text
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
 	cmd.Dir = d.p.root
 	out, err := cmd.CombinedOutput()
@@ -283,6 +288,9 @@ func (d *drill) converge(t *testing.T, since time.Time) int {
 		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
 			var err error
 			if out, err = d.doc(t, since, 1); err == nil {
+				if out, err := d.commands(t, since, "ledger"); err != nil {
+					t.Fatalf("ledger: %v\n%s", err, out)
+				}
 				var found []string
 				t.Cleanup(func() {
 					if t.Failed() && len(found) > 0 {
