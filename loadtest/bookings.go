@@ -1,206 +1,167 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
-	"holdfast.dev/libs/ids"
+	"github.com/redis/go-redis/v9"
 
 	"holdfast.dev/loadtest/internal/load"
+	"holdfast.dev/loadtest/internal/report"
+	"holdfast.dev/loadtest/internal/stack"
 )
 
-// The days of the bookings that are created through the API range from firstDay to the template's day. recordedDay is the day of
-// the booking whose SQL is recorded, near the last day that the contract allows. The contract does not limit pgbench, which books
-// later days.
-var (
-	firstDay    = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
-	recordedDay = time.Date(2199, 3, 1, 0, 0, 0, 0, time.UTC)
-)
+// bookings compares GET /bookings/{id} and POST /bookings with the same SQL in pgbench. A POST has a price, a deposit, a customer, a
+// claim, an idempotency record, a stored response, and an event.
+func (f *figure) bookings() {
+	s := f.open()
+	get := &side{name: "`GET /bookings/{id}`", target: s.reads()}
+	f.send(get, warmUp) // also fills the caches of statements
+	bareGet, sent := f.replayGet(s)
+	f.compareSQL(get, bareGet)
+	f.addRate("`GET /bookings/{id}` through gateway and service", get, "pgbench", bareGet.Rate(), report.Target{})
+	f.addOwnSQL(get, bareGet, 0.3)
+	f.addPrediction(get)
+	const scripts = "cmdstat_evalsha:calls=%g,"
+	before := f.redisInfo("commandstats", scripts)
+	sample := f.send(get, warmUp)
+	calls := report.Ratio(f.redisInfo("commandstats", scripts)-before, float64(sample.Requests))
+	f.add(report.Row{Figure: get.name + ": round trips to Redis", Value: report.Quantity{Value: calls}, Target: report.Target{Most: 1.005}})
+	trips := report.Quantity{Value: float64(sent.Trips)}
+	f.add(report.Row{Figure: get.name + ": round trips to PostgreSQL", Value: trips, Target: report.Target{Most: 1}})
 
-// units are booked in turn, so that parallel requests never compete for the same one. raceUnit is an additional unit.
-const (
-	units    = 64
-	raceUnit = units
-)
-
-// shop is the tenant whose bookings are created and listed.
-type shop struct {
-	addr, key, live string // the gateway's address, and the keys of test and live mode
-	tenant          [16]byte
-	pack, customer  string
-	packUUID        [16]byte
-	units           [units + 1]string
-	admin           *pgx.Conn // in the bookings database, not subject to row-level security
-	app             string    // URL of that database with the service's own role
-	bookings        string    // address of the bookings service
+	post := &side{name: "`POST /bookings`", target: s.books(0)}
+	f.send(post, warmUp)
+	barePost := f.replayPost(s)
+	f.compareSQL(post, barePost)
+	f.booking = barePost.each()
+	f.addRate("`POST /bookings` with Idempotency-Key, through gateway and service", post, "pgbench", barePost.Rate(), report.Target{LeastRatio: 0.4})
+	f.addOwnSQL(post, barePost, 2.2)
+	later := perRequest(post.used.afterCommit(), post.Requests)
+	f.add(report.Row{
+		Figure: "`POST /bookings`: CPU time after the commit (Kafka, and " + strings.Join(readers(), ", ") + " with their databases)",
+		Value:  later, Target: report.Target{Most: 0.6}, Baseline: "in pgbench: " + report.Milliseconds(f.booking).String(),
+		Ratio: report.Ratio(later.Value, report.Milliseconds(f.booking).Value),
+	})
+	f.addPrediction(post)
 }
 
-type (
-	unitPrefix    struct{}
-	bookingPrefix struct{}
-	servicePrefix struct{}
-	packPrefix    struct{}
-)
+// addOwnSQL adds the processor time of all processes, compared with that of PostgreSQL for the same SQL in pgbench.
+func (f *figure) addOwnSQL(ours *side, bare *replayed, most float64) {
+	all, sql := perRequest(ours.used.platform(), ours.Requests), report.Milliseconds(bare.each())
+	f.add(report.Row{
+		Figure: ours.name + ": CPU time of all processes", Value: all, Baseline: "in pgbench: " + sql.String(),
+		Ratio: report.Ratio(all.Value, sql.Value), Target: report.Target{Most: most},
+	})
+}
 
-func (unitPrefix) Prefix() string    { return "un" }
-func (bookingPrefix) Prefix() string { return "bk" }
-func (servicePrefix) Prefix() string { return "srv" }
-func (packPrefix) Prefix() string    { return "pkg" }
+// addPrediction compares the rate with the one that follows from the processor time of a request, if all processes and the load
+// generator share the processors. `taskset -c 0 make bench` measures it on one processor.
+func (f *figure) addPrediction(s *side) {
+	all := s.used.platform() + s.used["loadtest"]
+	than := fmt.Sprintf("predicted from %s of CPU time", perRequest(all, s.Requests))
+	f.addRate(fmt.Sprintf("%s, all processes on %d of the processors", s.name, runtime.NumCPU()), s, than,
+		report.Ratio(float64(runtime.NumCPU()*s.Requests), all.Seconds()), report.Target{LeastRatio: 0.75})
+}
 
-// bookings measures requests through gateway, service and database.
-func (b *bench) bookings(ctx context.Context) error {
-	s, err := b.openShop(ctx)
-	if err != nil {
-		return fmt.Errorf("preparing the catalogue: %w", err)
+// redisInfo reads a number of a section of Redis's INFO, by the format of its line.
+func (f *figure) redisInfo(section, format string) (value float64) {
+	opt, err := redis.ParseURL(f.platform.Env["REDIS_URL"])
+	f.check(err)
+	c := redis.NewClient(opt)
+	defer func() { _ = c.Close() }()
+	info, err := c.Info(f.ctx, section).Result()
+	f.check(err)
+	for line := range strings.Lines(info) {
+		_, _ = fmt.Sscanf(line, format, &value)
 	}
-	defer func() { _ = s.admin.Close(context.WithoutCancel(ctx)) }()
-	template, err := s.book(ctx, "template", recordedDay.AddDate(-1, 0, 0))
-	if err != nil {
-		return err
-	}
-	var small *list
-	if b.wants("bookings") || b.wants("cores") || b.wants("list") || b.wants("pooler") {
-		if small, err = b.smallList(ctx, s, template); err != nil {
-			return fmt.Errorf("filling the small list: %w", err)
+	return value
+}
+
+// sizeSlots is the number of the first slot that size books, after those of bookings.
+const sizeSlots = 2_000_000
+
+const relationSize = `select coalesce(sum(pg_total_relation_size(oid)), 0)::float from pg_class where relkind = 'r' and relname ~ '`
+
+// size measures what a booking adds to PostgreSQL, Kafka and Redis, and the memory of the processes.
+func (f *figure) size() {
+	s := f.open()
+	inDatabase := func(sql string) func() float64 {
+		return func() (size float64) {
+			f.check(f.database("bookings").QueryRow(f.ctx, sql).Scan(&size))
+			return size
 		}
 	}
-	for _, one := range []struct {
-		show, figure string
-		measure      func() error
+	sizes := []struct {
+		what, unit string
+		read       func() float64
 	}{
-		{"bookings", "`GET /bookings/{id}`", func() error { return b.read(ctx, s) }},
-		{"bookings", "`POST /bookings`", func() error { return b.create(ctx, s) }},
-		{"cores", "rates on one and two processors", func() error { return b.cores(ctx, s) }},
-		{"size", "what a booking adds", func() error { return b.size(ctx, s) }},
-		{"pooler", "requests through a pooler", func() error { return b.pooler(ctx, s) }},
-		{"joins", "bookings that join a departure", func() error { return b.joins(ctx, s) }},
-		{"race", "race for a day", func() error { return b.race(ctx, s) }},
-		{"availability", "`GET /availability`", func() error { return b.availability(ctx, s) }},
-		{"pricing", "`GET /availability` at the catalogue's caps", func() error { return b.pricing(ctx, s) }},
-		{"list", "`GET /bookings?limit=25`", func() error { return b.largeList(ctx, s, small) }},
-	} {
-		if b.wants(one.show) {
-			b.try(ctx, one.show, one.figure, one.measure)
+		{"its row and its claim in PostgreSQL, with their indexes", "KiB", inDatabase(relationSize + `^(bookings|unit_claims)$'`)},
+		{"the record of its Idempotency-Key, kept for 24 hours", "KiB", inDatabase(relationSize + `^idempotency'`)},
+		{"write-ahead log of all databases", "KiB", inDatabase("select pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float")},
+		{"its event in Kafka, with the other events that follow", "KiB", func() float64 {
+			bytes, err := f.platform.TopicBytes(f.ctx)
+			f.check(err)
+			return float64(bytes)
+		}},
+		{"its cached response and counters in Redis", "KiB", func() float64 { return f.redisInfo("memory", "used_memory_dataset:%g") }},
+		{"commands that Redis runs", "", func() float64 { return f.redisInfo("stats", "total_commands_processed:%g") }},
+	}
+	f.check(f.platform.Drain(f.ctx))
+	before := make([]float64, len(sizes))
+	for i, one := range sizes {
+		before[i] = one.read()
+	}
+	sample := f.send(&side{name: "size", target: s.books(sizeSlots)}, f.slice())
+	f.check(f.platform.Drain(f.ctx))
+	for i, one := range sizes {
+		each := report.Quantity{Value: report.Ratio(one.read()-before[i], float64(sample.Requests)), Unit: one.unit}
+		if one.unit == "KiB" {
+			each.Value /= 1024
+		}
+		f.add(report.Row{Figure: "a booking: " + one.what, Value: each})
+	}
+	var parts []string
+	own, _ := f.platform.PIDs()
+	for name, pid := range own {
+		if now, _, err := stack.Resident(pid); err == nil && name != postgres { // PostgreSQL's processes share their memory
+			parts = append(parts, fmt.Sprintf("%s %.0f", name, now/mebi))
 		}
 	}
-	return nil
+	slices.Sort(parts)
+	f.table.Note("resident memory after the bookings, MiB: %s", strings.Join(parts, ", "))
 }
 
-// openShop reads the seeded tenant's catalogue and adds the units if they are missing.
-func (b *bench) openShop(ctx context.Context) (*shop, error) {
-	env := b.platform.Env
-	base, _, _ := strings.Cut(strings.TrimPrefix(env["BASE_URL"], "http://"), "/")
-	settings, err := b.platform.Settings("bookings")
-	if err != nil {
-		return nil, err
-	}
-	s := &shop{
-		addr: base, key: env["DEMO_TEST_KEY"], live: env["DEMO_LIVE_KEY"],
-		app: settings["DATABASE_URL"], bookings: settings["HTTP_ADDR"],
-	}
-	if s.admin, err = b.platform.Admin(ctx, s.app); err != nil {
-		return nil, err
-	}
-	var me struct {
-		Tenant ids.Tenant `json:"tenant_id"`
-	}
-	if err := s.get(ctx, "/me", &me); err != nil {
-		return s, err
-	}
-	s.tenant = me.Tenant.UUID()
-	var created struct {
-		ID string `json:"id"`
-	}
-	if err := s.post(ctx, "/customers", "bench-customer", `{"first_name":"Bench","email":"bench@example.com"}`, &created); err != nil {
-		return s, err
-	}
-	s.customer = created.ID
-	return s, s.addUnits(ctx)
-}
+const mebi = 1 << 20
 
-// addUnits finds the package that can be booked with any unit of its service, and adds units to the service.
-func (s *shop) addUnits(ctx context.Context) error {
-	var packs struct {
-		Data []struct {
-			ID      ids.ID[packPrefix]    `json:"id"`
-			Name    string                `json:"name"`
-			Service ids.ID[servicePrefix] `json:"service_id"`
-		} `json:"data"`
-	}
-	if err := s.get(ctx, "/packages?limit=100", &packs); err != nil {
-		return err
-	}
-	for _, p := range packs.Data {
-		if p.Name != "Half day" {
-			continue
+// race makes clients compete for one unit's whole day, day after day. One of them books it.
+func (f *figure) race() {
+	s := f.open()
+	const clients = 40
+	races := 10 * f.Seconds
+	took := make([]time.Duration, races)
+	for n := range took {
+		statuses, began := make([]int, clients), time.Now()
+		request := s.test.request(http.MethodPost, "/bookings", "", s.bookingBody(raceUnit, firstDay.AddDate(0, 0, n)))
+		var all sync.WaitGroup
+		for i := range clients {
+			all.Go(func() { statuses[i] = load.Status(f.ctx, s.test.addr, request) })
 		}
-		s.pack, s.packUUID = p.ID.String(), p.ID.UUID()
-		for i := range s.units {
-			id := unitUUID(i)
-			s.units[i] = ids.FromUUID[unitPrefix](id).String()
-			_, err := s.admin.Exec(ctx, `
-				with u as (insert into units (tenant_id, livemode, id, name) values ($1, false, $2, $3) on conflict do nothing returning id)
-				insert into unit_services (tenant_id, livemode, unit_id, service_id) select $1, false, id, $4 from u`,
-				s.tenant, id, fmt.Sprintf("Bench %d", i), p.Service.UUID())
-			if err != nil {
-				return err
-			}
+		all.Wait()
+		took[n] = time.Since(began)
+		slices.Sort(statuses)
+		if statuses[0] != http.StatusCreated || statuses[1] != http.StatusConflict || statuses[clients-1] != http.StatusConflict {
+			f.check(fmt.Errorf("%w: a race ended in %v", errResult, statuses))
 		}
-		return nil
 	}
-	return fmt.Errorf("the seed has no package %q", "Half day")
-}
-
-// unitUUID returns the i-th unit's id. unitSQL does the same with a number in SQL.
-func unitUUID(i int) (u [16]byte) {
-	u[0], u[6], u[8], u[15] = 0xff, 0x70, 0x80, byte(i)
-	return u
-}
-
-const unitSQL = `('ff000000-0000-7000-8000-' || lpad(to_hex((:u)::bigint), 12, '0'))::uuid`
-
-// bookingBody returns the body of a booking of the unit on a day.
-func (s *shop) bookingBody(unit int, day time.Time) string {
-	return fmt.Sprintf(`{"customer_id":%q,"package_id":%q,"unit_id":%q,"event_date":%q,"event_start_time":"10:00",`+
-		`"event_type":"Team outing","guest_count":4,"notes":"Vegetarian lunch for two."}`,
-		s.customer, s.pack, s.units[unit], day.Format(time.DateOnly))
-}
-
-// book creates one booking of the first unit and returns its id.
-func (s *shop) book(ctx context.Context, key string, day time.Time) (string, error) {
-	var created struct {
-		ID string `json:"id"`
-	}
-	err := s.post(ctx, "/bookings", key, s.bookingBody(0, day), &created)
-	return created.ID, err
-}
-
-func (s *shop) get(ctx context.Context, path string, out any) error {
-	return s.call(ctx, load.Request(http.MethodGet, "/api/v1"+path, s.headers(s.key, ""), ""), http.StatusOK, out)
-}
-
-func (s *shop) post(ctx context.Context, path, key, body string, out any) error {
-	return s.call(ctx, load.Request(http.MethodPost, "/api/v1"+path, s.headers(s.key, key), body), http.StatusCreated, out)
-}
-
-func (s *shop) call(ctx context.Context, request []byte, status int, out any) error {
-	body, err := load.Once(ctx, load.Target{Addr: s.addr, Nth: func(int) []byte { return request }, Status: status})
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(body, out)
-}
-
-func (s *shop) headers(credential, idempotency string) []string {
-	headers := []string{"Authorization: Bearer " + credential}
-	if idempotency != "" {
-		headers = append(headers, "Idempotency-Key: "+idempotency)
-	}
-	return headers
+	slices.Sort(took)
+	f.add(report.Row{
+		Figure: fmt.Sprintf("%d clients request the same day of one unit, until all get a response; in each of %d races one books it: p50", clients, races),
+		Value:  report.Milliseconds(took[races/2]),
+	})
 }

@@ -1,210 +1,247 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
-	"sync/atomic"
-	"time"
+	"syscall"
+
+	"golang.org/x/sync/errgroup"
 
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/ids"
 
 	"holdfast.dev/loadtest/internal/load"
+	"holdfast.dev/loadtest/internal/report"
 	"holdfast.dev/loadtest/internal/stack"
 )
 
-// connections is how many requests run at the same time in the closed model.
-const connections = 16
-
-const warmUp = time.Second
-
-// route is one path to the fixed response.
-type route struct {
-	name     string
-	target   load.Target
-	pid      int
-	profiles string // address of its pprof; empty: none
+// gateways are programs in front of the same upstream: a gateway with real identity and Redis, one that writes no log lines, and the
+// peers.
+type gateways struct {
+	upstream     string
+	direct       side
+	normal, warn side // their names are those of their processes
+	peers        []side
 }
 
-// routes lead to the same upstream: directly, through a gateway with real identity and Redis, through the peers, and through gateways
-// with other settings: quiet writes no log lines, withReads has each read in the request log, and withoutReads none. create is a POST
-// through the gateway.
-type routes struct {
-	direct, gateway, quiet, withReads, withoutReads, create route
-	peers                                                   []peer
+const customerPath = "/customers/cu_01m7zbmmn5exnr5ab2hvbd652e"
+
+// openGateways starts the programs once.
+func (f *figure) openGateways() *gateways {
+	if f.gateways != nil {
+		return f.gateways
+	}
+	self, err := os.Executable()
+	f.check(err)
+	upstream, err := stack.FreeAddr()
+	f.check(err)
+	f.check(f.platform.Run(f.ctx, "upstream", "http://"+upstream+"/", nil, self, upstreamCommand, upstream))
+	g := &gateways{upstream: upstream, direct: f.atGateway("direct", upstream, "")}
+	g.normal, g.warn = f.startGateway("gateway-info", upstream, "info"), f.startGateway("gateway-warn", upstream, "warn")
+	f.openPeer(g, "nginx", func() (string, error) { return f.platform.Nginx(f.ctx, upstream) })
+	f.openPeer(g, "nginx-lua", func() (string, error) { return f.platform.NginxLua(f.ctx, upstream, f.keyOwner()) })
+	f.gateways = g
+	return g
 }
 
-// peer is a program that the gateway is compared with.
-type peer struct {
-	route
-	aim float64 // of the gateway's processor time, relative to that of the peer
+// openPeer starts a peer. A note says what to do if the program is not installed, and one that does not start is a failed figure.
+func (f *figure) openPeer(g *gateways, name string, start func() (string, error)) {
+	switch addr, err := start(); {
+	case errors.Is(err, stack.ErrMissing):
+		f.table.Note("%s was not measured: %v", name, err)
+	case err != nil:
+		f.table.Fail(name, f.name, err)
+	default:
+		g.peers = append(g.peers, f.atGateway(name, addr, ""))
+	}
 }
 
-// gateway measures the processor time and the latency that the gateway adds to a request, and the memory of its connections.
-func (b *bench) gateway(ctx context.Context) error {
-	d, err := b.openRoutes(ctx)
-	if err != nil {
-		return err
-	}
-	if b.wants("cpu") {
-		b.try(ctx, "cpu", "gateway: CPU per request", func() error { return b.processorTime(ctx, d) })
-	}
-	if b.wants("latency") {
-		b.try(ctx, "latency", "gateway: added latency", func() error { return b.latency(ctx, d) })
-	}
-	if b.wants("connections") {
-		b.try(ctx, "connections", "gateway: memory per connection", func() error { return b.idleConnections(ctx, d.gateway) })
-	}
-	return nil
+// label returns the name of a peer in the table.
+func label(peer *side) string { return strings.Replace(peer.name, "-lua", " with Lua", 1) }
+
+// atGateway returns the GET of a customer at an address.
+func (b *bench) atGateway(name, addr, profiles string) side {
+	return side{name: name, detail: profiles, target: tenant{addr: addr, key: b.demo("DEMO_TEST_KEY").key}.target(same(customerPath))}
 }
 
-func (b *bench) openRoutes(ctx context.Context) (d routes, err error) {
-	upstream, err := b.startUpstream(ctx)
-	if err != nil {
-		return d, err
-	}
-	d.direct = route{name: "direct", target: b.get(upstream)}
-	for _, g := range []struct {
-		route         *route
-		name, process string
-		settings      map[string]string
-	}{
-		{&d.gateway, "gateway", "gateway-info", nil},
-		{&d.quiet, "gateway without log lines", "gateway-warn", map[string]string{"LOG_LEVEL": "warn"}},
-		{&d.withReads, "gateway, each read in the request log", "gateway-reads", map[string]string{"REQUEST_LOG_READS": "1"}},
-		{&d.withoutReads, "gateway, no read in the request log", "gateway-no-reads", map[string]string{"REQUEST_LOG_READS": "0"}},
-	} {
-		settings := map[string]string{"UPSTREAM_CUSTOMERS_URL": "http://" + upstream, "UPSTREAM_BOOKINGS_URL": "http://" + upstream, "LOG_LEVEL": "info"}
-		maps.Copy(settings, g.settings)
-		p, addr, profiles, err := b.platform.Gateway(ctx, g.process, settings)
-		if err != nil {
-			return d, err
-		}
-		*g.route = route{name: g.name, target: b.get(addr), pid: p.PID(), profiles: profiles}
-	}
-	d.create = d.gateway
-	d.create.name, d.create.target.Nth, d.create.target.Status = "gateway, POST", b.nthCreate(), http.StatusCreated
-	if b.wants("cpu") || b.wants("latency") {
-		d.peers = b.openPeers(ctx, upstream)
-	}
-	return d, nil
-}
-
-// openPeers starts the peers in front of the upstream.
-func (b *bench) openPeers(ctx context.Context, upstream string) (all []peer) {
-	for _, one := range []struct {
-		name  string
-		aim   float64
-		start func() (*stack.Process, string, error)
-	}{
-		{"nginx", 3, func() (*stack.Process, string, error) { return b.platform.Nginx(ctx, upstream) }},
-		{"nginx with Lua", 1, func() (*stack.Process, string, error) {
-			owner, err := b.keyOwner(ctx)
-			if err != nil {
-				return nil, "", err
-			}
-			return b.platform.NginxLua(ctx, upstream, owner)
-		}},
-	} {
-		if r, ok := b.openPeer(ctx, one.name, one.start); ok {
-			all = append(all, peer{route: r, aim: one.aim})
-		}
-	}
-	return all
-}
-
-// openPeer starts a peer and sends a request through it. A note says what to do if the program is not installed.
-func (b *bench) openPeer(ctx context.Context, name string, start func() (*stack.Process, string, error)) (r route, ok bool) {
-	b.try(ctx, "cpu,latency", name, func() error {
-		process, addr, err := start()
-		if errors.Is(err, stack.ErrMissing) {
-			b.table.Note("%s was not measured: %v", name, err)
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		r = route{name: name, target: b.get(addr), pid: process.PID()}
-		_, err = load.Once(ctx, r.target)
-		ok = err == nil
-		return err
+// startGateway starts another gateway of the platform in front of the upstream.
+func (f *figure) startGateway(name, upstream, level string) side {
+	addr, profiles, err := f.platform.Gateway(f.ctx, name, map[string]string{
+		"UPSTREAM_CUSTOMERS_URL": "http://" + upstream, "UPSTREAM_BOOKINGS_URL": "http://" + upstream, "LOG_LEVEL": level,
 	})
-	return r, ok
-}
-
-// get returns the GET of a customer at an address.
-func (b *bench) get(addr string) load.Target {
-	request := load.Request(http.MethodGet, "/api/v1/customers/cu_01m7zbmmn5exnr5ab2hvbd652e", []string{"Authorization: Bearer " + b.platform.Env["DEMO_TEST_KEY"]}, "")
-	return load.Target{Addr: addr, Nth: func(int) []byte { return request }, Status: http.StatusOK}
-}
-
-// createSize is the size of the body that is sent through the gateway, in bytes.
-const createSize = 1024
-
-// nthCreate returns the POST of a booking with another Idempotency-Key for each call, so that no response is a replay.
-func (b *bench) nthCreate() func(int) []byte {
-	const form = `{"customer_id":"cu_01m7zbmmn5exnr5ab2hvbd652e","package_id":"pkg_01m7zbmmn5exnr5ab2hvbd6532","event_date":"2031-05-05",` +
-		`"event_start_time":"10:00","event_type":"Team outing","guest_count":4,"notes":"%s"}`
-	body := fmt.Sprintf(form, strings.Repeat("x", createSize-len(form)+len("%s")))
-	var sent atomic.Int64
-	return func(int) []byte {
-		return load.Request(http.MethodPost, "/api/v1/bookings", []string{
-			"Authorization: Bearer " + b.platform.Env["DEMO_TEST_KEY"], fmt.Sprintf("Idempotency-Key: cpu-%d", sent.Add(1)),
-		}, body)
-	}
+	f.check(err)
+	return f.atGateway(name, addr, profiles)
 }
 
 // keyOwner returns what nginx with Lua must know: the owner of the API key, as identity returns it to the gateway, and the gateway's
 // key for the service.
-func (b *bench) keyOwner(ctx context.Context) (p stack.Peer, err error) {
-	settings, err := b.platform.Settings("gateway")
-	if err != nil {
-		return p, err
-	}
-	keys, err := caller.ParseKeys(settings["CALLER_SIGN_KEYS"])
-	if err != nil {
-		return p, err
-	}
-	p = stack.Peer{Limit: stack.Limit, Target: "customers", Scope: "read:customers", Token: b.platform.Env["DEMO_TEST_KEY"]}
-	if len(keys[p.Target]) == 0 {
-		return p, fmt.Errorf("%w: the gateway has no key for %s", errResult, p.Target)
-	}
-	p.Key = keys[p.Target][0]
-	base, _, _ := strings.Cut(strings.TrimPrefix(b.platform.Env["BASE_URL"], "http://"), "/")
-	s := &shop{addr: base, key: p.Token}
-	var me struct {
-		ID     string     `json:"id"`
-		Tenant ids.Tenant `json:"tenant_id"`
-		Scopes []string   `json:"scopes"`
-	}
-	if err := s.get(ctx, "/me", &me); err != nil {
-		return p, err
-	}
-	if !slices.Contains(me.Scopes, p.Scope) {
-		return p, fmt.Errorf("%w: the API key lacks the scope %s", errResult, p.Scope)
-	}
-	p.Caller = caller.Caller{
+func (f *figure) keyOwner() stack.Peer {
+	keys, err := caller.ParseKeys(f.settingsOf("gateway")["CALLER_SIGN_KEYS"])
+	f.check(err)
+	demo := f.demo("DEMO_TEST_KEY")
+	me := f.me(demo)
+	p := stack.Peer{Limit: stack.Limit, Target: "customers", Scope: "read:customers", Token: demo.key, Caller: caller.Caller{
 		Tenant: me.Tenant, Timezone: "America/New_York", Currency: "USD", PolicyVersion: 1, Mode: caller.Test, Credential: me.ID, Kind: "api_key",
 		Scopes: me.Scopes,
+	}}
+	if len(keys[p.Target]) == 0 || !slices.Contains(me.Scopes, p.Scope) {
+		f.check(fmt.Errorf("%w: the gateway has no key for %s, or the API key lacks the scope %s", errResult, p.Target, p.Scope))
 	}
-	return p, nil
+	p.Key = keys[p.Target][0]
+	return p
 }
 
-func (b *bench) startUpstream(ctx context.Context) (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", err
+// createSize is the size of the body of a POST that is sent through the gateway, in bytes.
+const createSize = 1024
+
+// gatewayCPU compares the processor time that a gateway uses for a request with that of its peers.
+func (f *figure) gatewayCPU() {
+	g := f.openGateways()
+	normal, warn, create, peers := g.normal, g.warn, g.normal, slices.Clone(g.peers)
+	body := fmt.Sprintf(`{"event_date":"2031-05-05","notes":%q}`, strings.Repeat("x", createSize-len(`{"event_date":"2031-05-05","notes":""}`)))
+	create.target = tenant{addr: g.normal.target.Addr, key: f.demo("DEMO_TEST_KEY").key}.post(func(n int) (path, key, text string) {
+		return "/bookings", fmt.Sprintf("cpu-%d", n), body // with another Idempotency-Key each, so that no response is a replay
+	})
+	sides := []*side{&normal, &warn, &create}
+	for i := range peers {
+		sides = append(sides, &peers[i])
 	}
-	addr, err := stack.FreeAddr()
-	if err != nil {
-		return "", err
+	f.alternate(sides...)
+	add := func(figure string, s, peer *side, t report.Target) {
+		row := report.Row{Figure: figure + "; CPU per request", Value: micros(s, added(s.name)), Ours: withRedis(s), Target: t}
+		if peer != nil {
+			row.Figure, row.Baseline = row.Figure+", compared with "+label(peer), label(peer)+": "+withRedis(peer)
+			row.Ratio = report.Ratio(row.Value.Value, micros(peer, added(peer.name)).Value)
+		}
+		f.add(row)
 	}
-	_, err = b.platform.Run(ctx, "upstream", "http://"+addr+"/", nil, self, upstreamCommand, addr)
-	return addr, err
+	const work = "gateway: key check, shared limit, headers, signed caller, log line"
+	for i := range peers {
+		if peer := &peers[i]; peer.name == "nginx" { // it writes no log
+			add(work, &normal, peer, report.Target{MostRatio: 3})
+			add("gateway without its log lines (`LOG_LEVEL=warn`)", &warn, peer, report.Target{})
+		} else {
+			add(work, &normal, peer, report.Target{MostRatio: 1})
+		}
+	}
+	figure := fmt.Sprintf("gateway: POST with a body of %d bytes and an Idempotency-Key, whose response is cached", createSize)
+	add(figure, &create, nil, report.Target{Most: 180})
+}
+
+// micros returns the processor time of a process for each request of a side.
+func micros(s *side, process string) report.Quantity {
+	return report.Quantity{Value: report.Ratio(float64(s.used[process].Microseconds()), float64(s.Requests)), Unit: "µs"}
+}
+
+// withRedis formats the processor time of the side's process together with that of Redis.
+func withRedis(s *side) string {
+	return fmt.Sprintf("%s (Redis %s)", micros(s, added(s.name)), micros(s, "redis"))
+}
+
+// latency measures how much time the gateway and its peers add to the direct call, at each rate. The ratios use the total times, because
+// the time that nginx adds is too small for a divisor.
+func (f *figure) latency() {
+	g := f.openGateways()
+	for _, rate := range []int{250, 500, 1000} {
+		all := append([]side{g.direct, g.normal}, g.peers...)
+		var sides []*side
+		for i := range all {
+			all[i].pace, all[i].timed = load.Pace{Conns: openConnections, Rate: rate}, true
+			sides = append(sides, &all[i])
+		}
+		f.alternate(sides...)
+		for _, percentile := range []float64{50, 99} {
+			direct, total := all[0].Percentile(percentile), all[1].Percentile(percentile)
+			row := report.Row{
+				Figure: fmt.Sprintf("gateway: p%.0f added at %d req/s", percentile, rate), Value: report.Milliseconds(total - direct),
+				Baseline: "direct: " + p(all[0].Sample, percentile),
+			}
+			row.Ours = fmt.Sprintf("%s (%s in all)", row.Value, p(all[1].Sample, percentile))
+			if rate == 1000 {
+				row.Target.Most = map[float64]float64{50: 0.25, 99: 1}[percentile]
+			}
+			f.add(row)
+			row.Target = report.Target{}
+			figure := row.Figure
+			for _, peer := range sides[2:] {
+				other := peer.Percentile(percentile)
+				row.Figure, row.Ratio = figure+", compared with "+label(peer), report.Ratio(float64(total), float64(other))
+				row.Baseline = fmt.Sprintf("%s: %s (%s in all)", label(peer), report.Milliseconds(other-direct), p(peer.Sample, percentile))
+				f.add(row)
+			}
+		}
+	}
+}
+
+// openConnections limits the number of running requests in the open model. A request without a free connection waits, and its time
+// counts.
+const openConnections = 64
+
+// connections measures the memory that the gateway uses for each keep-alive connection that has been served and waits for its next
+// request. The run fails unless every connection is served twice.
+func (f *figure) connections() {
+	const clients, otherFiles = 10_000, 500
+	var files syscall.Rlimit
+	f.check(syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files))
+	if files.Max < clients+otherFiles { // both processes raise their own limit up to this one
+		f.check(fmt.Errorf("%w: at most %d open files are allowed, and %d are needed: raise ulimit -Hn", errResult, files.Max, clients+otherFiles))
+	}
+	one := f.openGateways().normal
+	f.send(&one, warmUp)
+	before := f.held(one.detail)
+	after := before
+	f.check(load.Idle(f.ctx, one.target, clients, func() error {
+		f.say("%d connections are open", clients)
+		after = f.held(one.detail)
+		return nil
+	}))
+	f.add(report.Row{
+		Figure: fmt.Sprintf("gateway: memory per idle client connection, %d open and all of them served", clients),
+		Value:  report.Quantity{Value: (after - before) / clients / 1024, Unit: "KiB"}, Target: report.Target{Most: 16},
+	})
+}
+
+// noisy compares the latency of a tenant's requests alone with their latency next to a tenant that sends 20 times its limit through three
+// gateways. Each response to the neighbor must be of success. It sends enough for a 99th percentile that a few slow responses do not
+// decide.
+func (f *figure) noisy() {
+	const limit, rate, count = 3000, 1000, 3
+	f.identity("tenant", "limits", "--tenant", "demo", "--json", "--requests-per-minute", strconv.Itoa(limit))
+	upstream := f.openGateways().upstream
+	quiet := side{name: "neighbor", pace: load.Pace{Conns: openConnections, Rate: 200}, timed: true}
+	var noise []load.Target
+	for n := range count {
+		one := f.startGateway("gateway-noisy-"+strconv.Itoa(n), upstream, "warn")
+		one.target.Refused = http.StatusTooManyRequests
+		noise = append(noise, one.target)
+		quiet.target = tenant{addr: one.target.Addr, key: f.demo("OTHER_TEST_KEY").key}.target(same(customerPath))
+	}
+	crowded := quiet
+	takeTurns(func() { f.serve(&quiet) }, func() {
+		var senders errgroup.Group
+		for _, one := range noise {
+			senders.Go(func() error {
+				_, err := load.Send(f.ctx, one, load.Pace{Conns: openConnections, Rate: rate / count}, f.slice()+2*warmUp)
+				return err
+			})
+		}
+		f.serve(&crowded)
+		f.check(senders.Wait())
+	})
+	f.identity("tenant", "limits", "--tenant", "demo", "--json", "--reset")
+	for _, percentile := range []float64{50, 99} {
+		row := report.Row{
+			Figure: fmt.Sprintf("a tenant next to another that sends %d req/s, 20 times its limit, through %d gateways: p%.0f", rate, count, percentile),
+			Value:  report.Milliseconds(crowded.Percentile(percentile)), Baseline: "alone: " + p(quiet.Sample, percentile),
+			Ratio: report.Ratio(float64(crowded.Percentile(percentile)), float64(quiet.Percentile(percentile))),
+		}
+		if percentile == 99 {
+			row.Target.MostRatio = 1.5
+		}
+		f.add(row)
+	}
 }

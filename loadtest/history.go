@@ -49,22 +49,16 @@ func (b *bench) commit(ctx context.Context, checkout string) (string, error) {
 	case b.Profile != "":
 		return "", errProfiled
 	}
-	changes, err := git(ctx, checkout, "status", "--porcelain", "--", ".", ":(exclude)"+historyFile)
+	git := func(args ...string) (string, error) {
+		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", checkout}, args...)...).Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	changes, err := git("status", "--porcelain", "--", ".", ":(exclude)"+historyFile)
+	if err == nil && changes != "" {
+		err = errChanged
+	}
 	if err != nil {
 		return "", err
 	}
-	if changes != "" {
-		return "", errChanged
-	}
-	return git(ctx, checkout, "rev-parse", "--short=12", "HEAD")
-}
-
-func git(ctx context.Context, checkout string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir = checkout
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w", args[0], err)
-	}
-	return strings.TrimSpace(string(out)), nil
+	return git("rev-parse", "--short=12", "HEAD")
 }

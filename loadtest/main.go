@@ -1,6 +1,6 @@
-// Command loadtest compares Holdfast with known programs on this machine: the gateway with nginx, the services with pgbench
-// running their own SQL, and a page of a large list with the same page of a small one. It starts a complete platform with its own
-// data and removes it afterwards.
+// Command loadtest compares Holdfast with known programs on this machine: the gateway with nginx, bookings with pgbench running their
+// own SQL, and a page of a large list with the same page of a small one. It starts a complete platform with its own data and removes
+// it afterwards.
 package main
 
 import (
@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/caarlos0/env/v11"
+	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/libs/command"
@@ -27,21 +28,47 @@ import (
 	"holdfast.dev/loadtest/internal/stack"
 )
 
+// figures are measured in this order. The first ones need an idle platform and a copy of small databases, and those before the last
+// one few tenants.
+var figures = []struct {
+	name    string // in BENCH_ONLY
+	measure func(*figure)
+}{
+	{"idle", (*figure).idle},
+	{"cpu", (*figure).gatewayCPU},
+	{"latency", (*figure).latency},
+	{"connections", (*figure).connections},
+	{"bookings", (*figure).bookings},
+	{"refresh", (*figure).refresh},
+	{"signin", (*figure).signIns},
+	{"flow", (*figure).flows},
+	{"size", (*figure).size},
+	{"race", (*figure).race},
+	{"availability", (*figure).availability},
+	{"pricing", (*figure).pricing},
+	{"list", (*figure).list},
+	{"accept", (*figure).accept},
+	{"opens", (*figure).opens},
+	{"pdf", (*figure).pdf},
+	{"webhooks", (*figure).webhooks},
+	{"search", (*figure).search},
+	{"intents", (*figure).intents},
+	{"paid", (*figure).paid},
+	{"console", (*figure).console},
+	{"noisy", (*figure).noisy},
+	{"tenants", (*figure).tenants},
+}
+
 // settings are read from the environment.
 type settings struct {
 	Seconds int      `env:"BENCH_SECONDS" envDefault:"10"`   // for each figure
-	Rows    int      `env:"BENCH_ROWS" envDefault:"1000000"` // of the large list
+	Rows    int      `env:"BENCH_ROWS" envDefault:"1000000"` // of the large lists
 	Only    []string `env:"BENCH_ONLY"`                      // names of figures; empty: all
 	Profile string   `env:"BENCH_PROFILE"`                   // folder for CPU profiles; empty: none
 }
 
 // upstreamCommand is the command that serves the fixed response: `loadtest upstream HOST:PORT`.
 const upstreamCommand = "upstream"
-
-var figures = []string{
-	"idle", "cpu", "latency", "connections", "bookings", "cores", "size", "list", "search", "availability", "pricing", "race", "joins", "pooler", "webhooks", "claims",
-	"accept", "opens", "taxes", "pdf", "leads", "quotes", "invoices", "intents", "paid", "reconciler", "refresh", "token", "flow", "signin", "console", "tenants", "noisy",
-}
 
 // maxSeconds limits the bookings that are created through the API to days before the template's day: with 64 a day, there are
 // slots for 17,000 per second.
@@ -82,46 +109,61 @@ func readSettings() (settings, error) {
 	if err != nil {
 		return cfg, err
 	}
+	var names []string
+	for _, f := range figures {
+		names = append(names, f.name)
+	}
 	for _, name := range cfg.Only {
-		if !slices.Contains(figures, name) {
-			return cfg, fmt.Errorf("BENCH_ONLY must be of %s, not %q", strings.Join(figures, ", "), name)
+		if !slices.Contains(names, name) {
+			return cfg, fmt.Errorf("BENCH_ONLY must be of %s, not %q", strings.Join(names, ", "), name)
 		}
 	}
 	if cfg.Seconds < 1 || cfg.Seconds > maxSeconds || cfg.Rows < smallList {
 		return cfg, fmt.Errorf("BENCH_SECONDS must be 1 to %d, BENCH_ROWS at least %d", maxSeconds, smallList)
 	}
-	return cfg, nil
+	if cfg.Profile == "" {
+		return cfg, nil
+	}
+	cfg.Profile, err = filepath.Abs(cfg.Profile)
+	return cfg, errors.Join(err, os.MkdirAll(cfg.Profile, 0o755))
 }
 
 // bench is one run.
 type bench struct {
 	settings
-	platform *stack.Platform
-	table    *report.Table
-	began    time.Time
-	load     string // the machine's load before the run
+	platform  *stack.Platform
+	table     *report.Table
+	began     time.Time
+	load      string               // the machine's load before the run
+	databases map[string]*pgx.Conn // by service
+	shop      *shop                // nil before its first use, as the next ones
+	gateways  *gateways
+	people    []*browser
+	// booking is the processor time of PostgreSQL for a booking's transaction in pgbench, with which the processor time of other
+	// requests is compared; 0: not measured.
+	booking time.Duration
 }
 
-func (b *bench) wants(figure string) bool { return len(b.Only) == 0 || slices.Contains(b.Only, figure) }
-
-// rounds is how often the compared programs alternate, so that other work on the machine affects both sides.
-const rounds = 3
-
-// slice is the time of one round of one program, in whole seconds, as pgbench needs it.
-func (b *bench) slice() time.Duration {
-	return time.Duration((b.Seconds+rounds-1)/rounds) * time.Second
+// figure is a measurement that is running. Like a test, it ends when one of its steps fails.
+type figure struct {
+	*bench
+	ctx  context.Context
+	name string
+	err  error
 }
 
-// runRounds runs each of the sides once per round.
-func runRounds(sides ...func(round int) error) error {
-	for round := range rounds {
-		for _, side := range sides {
-			if err := side(round); err != nil {
-				return err
-			}
-		}
+// check ends the figure after an error.
+func (f *figure) check(err error) {
+	if err != nil {
+		f.err = err
+		runtime.Goexit()
 	}
-	return nil
+}
+
+// add adds a row of the figure.
+func (f *figure) add(r report.Row) {
+	r.Show = f.name
+	f.table.Add(r)
 }
 
 // say prints one line of progress.
@@ -130,29 +172,28 @@ func (b *bench) say(format string, args ...any) {
 }
 
 func run(ctx context.Context, cfg settings, out io.Writer) error {
-	b := &bench{settings: cfg, table: &report.Table{}, began: time.Now(), load: loadAverage()}
+	b := &bench{settings: cfg, table: &report.Table{}, began: time.Now(), load: loadAverage(), databases: map[string]*pgx.Conn{}}
 	checkout, err := os.Getwd()
 	if err != nil {
 		return err
 	}
-	if cfg.Profile != "" {
-		if b.Profile, err = filepath.Abs(cfg.Profile); err != nil {
-			return err
-		}
-		if err := os.MkdirAll(b.Profile, 0o755); err != nil {
-			return err
-		}
-	}
 	b.say("starting a platform of its own")
-	b.platform, err = stack.Start(ctx, checkout, b.say)
+	b.platform, err = stack.Start(ctx, checkout)
 	defer func() { //nolint:contextcheck // the context may be what ended the run
 		b.say("stopping, and removing the data")
+		for _, db := range b.databases {
+			_ = db.Close(context.Background())
+		}
 		b.platform.Stop()
 	}()
 	if err != nil {
 		return err
 	}
-	b.measure(ctx)
+	for _, f := range figures {
+		if len(cfg.Only) == 0 || slices.Contains(cfg.Only, f.name) {
+			b.try(ctx, f.name, f.measure)
+		}
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -160,68 +201,36 @@ func run(ctx context.Context, cfg settings, out io.Writer) error {
 	return errors.Join(b.result(out, warnings), err)
 }
 
+// try measures one figure. The table contains a failed figure with its error, and the others are still measured.
+func (b *bench) try(ctx context.Context, name string, measure func(*figure)) {
+	if ctx.Err() != nil {
+		return
+	}
+	f := &figure{bench: b, ctx: ctx, name: name}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		measure(f)
+	}()
+	<-done
+	if f.err != nil && ctx.Err() == nil {
+		b.say("%s failed: %v", name, f.err)
+		b.table.Fail(name, name, f.err)
+	}
+}
+
 // result prints the table and the warnings. A missing figure is an error.
 func (b *bench) result(out io.Writer, warnings []string) error {
-	b.print(out)
+	fmt.Fprintf(out, "\nMeasured %s, %d cores, everything on one machine; %d s per figure; load average before: %s\n\n",
+		time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), b.Seconds, b.load)
+	b.table.Print(out)
 	if len(warnings) > 0 {
-		fmt.Fprint(out, "\nWorse than in earlier runs:\n\n")
-	}
-	for _, one := range warnings {
-		fmt.Fprintln(out, "- "+one)
+		fmt.Fprintf(out, "\nWorse than in earlier runs:\n\n- %s\n", strings.Join(warnings, "\n- "))
 	}
 	if failed := b.table.Failed(); failed > 0 {
 		return fmt.Errorf("%d figures %w", failed, errFailed)
 	}
 	return nil
-}
-
-// try measures one figure, or several that depend on each other. The table contains a failed figure with its error, and the others
-// are still measured. show is its BENCH_ONLY.
-func (b *bench) try(ctx context.Context, show, figure string, measure func() error) {
-	if ctx.Err() != nil {
-		return
-	}
-	if err := measure(); err != nil && ctx.Err() == nil {
-		b.say("%s failed: %v", figure, err)
-		b.table.Fail(figure, show, err)
-	}
-}
-
-func (b *bench) measure(ctx context.Context) {
-	for _, group := range []struct {
-		figure  string
-		show    []string
-		measure func(context.Context) error
-	}{
-		{"idle platform", []string{"idle"}, b.idle},
-		{"gateway compared with nginx", []string{"cpu", "latency", "connections"}, b.gateway},
-		// These copy the databases for pgbench, so they run before the large tables are filled.
-		{"OAuth", []string{"refresh", "token", "flow", "signin"}, b.oauth},
-		{"bookings", []string{"bookings", "cores", "size", "list", "availability", "pricing", "race", "joins", "pooler"}, b.bookings},
-		{"leads, quotes and invoices", chainFigures, b.sales},
-		{"webhooks", []string{"webhooks"}, b.webhooks},
-		{"claims of deliveries", []string{"claims"}, b.claims},
-		{"search", []string{"search"}, b.search},
-		{"payments", []string{"intents", "paid"}, b.payments},
-		{"console", []string{"console"}, b.console},
-		{"reconciler of payments", []string{"reconciler"}, b.reconciler},
-		{"noisy tenant", []string{"noisy"}, b.noisy},
-		{"many tenants", []string{"tenants"}, b.tenants}, // all other figures have few tenants
-	} {
-		if requested := slices.DeleteFunc(slices.Clone(group.show), func(show string) bool { return !b.wants(show) }); len(requested) > 0 {
-			b.try(ctx, strings.Join(requested, ","), group.figure, func() error { return group.measure(ctx) })
-		}
-	}
-}
-
-func (b *bench) print(out io.Writer) {
-	now := time.Now().UTC().Format(time.DateOnly)
-	fmt.Fprintf(out, "\nMeasured %s, %d cores, everything on one machine; %d s per figure; load average before: %s\n\n",
-		now, runtime.NumCPU(), b.Seconds, b.load)
-	b.table.Print(out)
-	fmt.Fprint(out, "\nBudgets:\n\n")
-	b.table.Budgets(out)
-	b.say("done")
 }
 
 // loadAverage returns the average number of processes that were ready to run in the last minute.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"holdfast.dev/libs/archtest"
-	"holdfast.dev/libs/ids"
 
 	"holdfast.dev/loadtest/internal/report"
 	"holdfast.dev/loadtest/internal/sqlbench"
@@ -43,23 +42,15 @@ func TestSettings(t *testing.T) {
 func TestSidesAlternate(t *testing.T) {
 	t.Parallel()
 	var order []string
-	side := func(name string) func(int) error {
-		return func(round int) error {
-			order = append(order, name+string(rune('0'+round)))
-			return nil
-		}
-	}
-	if err := runRounds(side("a"), side("b")); err != nil {
-		t.Fatal(err)
-	}
-	if want := []string{"a0", "b0", "a1", "b1", "a2", "b2"}; !slices.Equal(order, want) {
+	side := func(name string) func() { return func() { order = append(order, name) } }
+	takeTurns(side("a"), side("b"))
+	if want := []string{"a", "b", "a", "b", "a", "b"}; !slices.Equal(order, want) {
 		t.Errorf("order %v", order)
 	}
-	boom := errors.New("boom")
-	calls := 0
-	err := runRounds(func(int) error { return boom }, func(int) error { calls++; return nil })
-	if !errors.Is(err, boom) || calls != 0 {
-		t.Errorf("%v after %d calls", err, calls)
+	b, calls := &bench{table: &report.Table{}, began: time.Now()}, 0
+	b.try(t.Context(), "list", func(f *figure) { takeTurns(func() { f.check(io.ErrUnexpectedEOF) }, func() { calls++ }) })
+	if b.table.Failed() != 1 || calls != 0 {
+		t.Errorf("%d figures failed after %d calls", b.table.Failed(), calls)
 	}
 	for seconds, want := range map[int]time.Duration{1: time.Second, 3: time.Second, 10: 4 * time.Second} {
 		if got := (&bench{settings: settings{Seconds: seconds}}).slice(); got != want {
@@ -73,12 +64,12 @@ func TestSidesAlternate(t *testing.T) {
 func TestAFigureThatFailsIsNamed(t *testing.T) {
 	t.Parallel()
 	b := &bench{table: &report.Table{}, began: time.Now()}
-	b.try(t.Context(), "bookings", "`POST /bookings`", func() error {
-		return fmt.Errorf("pgbench: exit status 2\nERROR:  conflicting | key %s", strings.Repeat("x", 5000))
+	b.try(t.Context(), "bookings", func(f *figure) {
+		f.check(fmt.Errorf("pgbench: exit status 2\nERROR:  conflicting | key %s", strings.Repeat("x", 5000)))
+		t.Error("the figure goes on")
 	})
-	b.try(t.Context(), "list", "`GET /bookings`", func() error {
-		b.table.Add(report.Row{Figure: "first page", Ours: "2 ms", Show: "list", Aim: report.Aim{Text: "any"}})
-		return nil
+	b.try(t.Context(), "list", func(f *figure) {
+		f.add(report.Row{Figure: "first page", Value: report.Quantity{Value: 2}, Ours: "2 ms", Target: report.Target{Most: 1}})
 	})
 	var out strings.Builder
 	err := b.result(&out, []string{"first page: worse"})
@@ -86,14 +77,14 @@ func TestAFigureThatFailsIsNamed(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	for _, want := range []string{
-		"| `POST /bookings` | pgbench: exit status 2 ERROR: conflicting \\| key xxx", " … |  |  |  | **failed** | `BENCH_ONLY=bookings make bench` |\n",
-		" … |  | **failed** |\n", "| first page | 2 ms |", "\nWorse than in earlier runs:\n\n- first page: worse\n",
+		"| bookings | pgbench: exit status 2 ERROR: conflicting \\| key xxx", " … |  |  |  | **failed** | `BENCH_ONLY=bookings make bench` |\n",
+		"| first page | 2 ms |  |  | ≤ 1.00 | **miss** | `BENCH_ONLY=list make bench` |\n", "\nWorse than in earlier runs:\n\n- first page: worse\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
-	if out.Len() > 3000 {
+	if out.Len() > 2000 {
 		t.Errorf("%d bytes are printed of a long error", out.Len())
 	}
 	fine := &bench{table: &report.Table{}, began: time.Now()}
@@ -102,7 +93,7 @@ func TestAFigureThatFailsIsNamed(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	fine.try(ended, "cpu", "after the end", func() error { t.Error("it is still measured"); return nil })
+	fine.try(ended, "cpu", func(*figure) { t.Error("it is still measured") })
 }
 
 // TestMissingPeersAreLeftOut checks that a program that is not installed costs only a line that says what to do, and that one that
@@ -110,19 +101,18 @@ func TestAFigureThatFailsIsNamed(t *testing.T) {
 func TestMissingPeersAreLeftOut(t *testing.T) {
 	t.Parallel()
 	b := &bench{table: &report.Table{}, platform: &stack.Platform{}, began: time.Now()}
-	_, missing := b.openPeer(t.Context(), "nginx with Lua", func() (*stack.Process, string, error) {
-		return nil, "", fmt.Errorf("%w; run `make nginx`", stack.ErrMissing)
-	})
-	if missing || b.table.Failed() != 0 {
-		t.Errorf("opened: %v, failed: %d", missing, b.table.Failed())
+	f, g := &figure{bench: b, name: "cpu"}, &gateways{}
+	f.openPeer(g, "nginx-lua", func() (string, error) { return "", fmt.Errorf("%w; run `make nginx`", stack.ErrMissing) })
+	if len(g.peers) != 0 || b.table.Failed() != 0 {
+		t.Errorf("opened: %v, failed: %d", g.peers, b.table.Failed())
 	}
-	_, broken := b.openPeer(t.Context(), "nginx", func() (*stack.Process, string, error) { return nil, "", io.ErrUnexpectedEOF })
-	if broken || b.table.Failed() != 1 {
-		t.Errorf("opened: %v, failed: %d", broken, b.table.Failed())
+	f.openPeer(g, "nginx", func() (string, error) { return "", io.ErrUnexpectedEOF })
+	if len(g.peers) != 0 || b.table.Failed() != 1 {
+		t.Errorf("opened: %v, failed: %d", g.peers, b.table.Failed())
 	}
 	var out strings.Builder
 	b.table.Print(&out)
-	if want := "- nginx with Lua was not measured: not installed; run `make nginx`\n"; !strings.Contains(out.String(), want) {
+	if want := "- nginx-lua was not measured: not installed; run `make nginx`\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in\n%s", want, out.String())
 	}
 }
@@ -130,36 +120,43 @@ func TestMissingPeersAreLeftOut(t *testing.T) {
 func TestRequestedBookingsNeverOverlap(t *testing.T) {
 	t.Parallel()
 	s := &shop{}
-	for i := range s.units {
-		s.units[i] = ids.FromUUID[unitPrefix](unitUUID(i)).String()
-	}
 	seen := map[string]bool{}
 	for n := range 10 * units {
-		body := nthBooking(s, n)
+		body := s.nthBooking(n)
 		if seen[body] {
 			t.Fatalf("request %d has a slot that is taken: %s", n, body)
 		}
 		seen[body] = true
 	}
-	if a, b := nthBooking(s, 0), nthBooking(s, units); !strings.Contains(a, "1970-01-01") || !strings.Contains(b, "1970-01-02") {
+	if a, b := s.nthBooking(0), s.nthBooking(units); !strings.Contains(a, "1970-01-01") || !strings.Contains(b, "1970-01-02") {
 		t.Errorf("%s and %s", a, b)
 	}
 	last := firstDay.AddDate(0, 0, maxSeconds*17_000/units)
 	if !last.Before(recordedDay.AddDate(-1, 0, 0)) {
 		t.Errorf("a long run's last booking is on %s, after the template's day", last)
 	}
-	if slices.Contains(s.units[:units], s.units[raceUnit]) {
-		t.Error("the race's unit is booked besides")
+	for n := range units {
+		if strings.Contains(s.nthBooking(n), publicID("un", rowUUID(unitPrefix, raceUnit))) {
+			t.Errorf("request %d has the unit of the race", n)
+		}
 	}
 }
 
 func TestIDsAreTheSameInGoAndSQL(t *testing.T) {
 	t.Parallel()
-	if got, want := uuidText(rowUUID(0x1234ab)), "fe000000-0000-7000-8000-0000001234ab"; got != want || !strings.Contains(rowSQL, "fe000000-0000-7000-8000-") {
+	if got, want := uuidText(rowUUID(rowPrefix, 0x1234ab)), "fe000000-0000-7000-8000-0000001234ab"; got != want {
 		t.Errorf("row %s, want %s", got, want)
 	}
-	if got, want := uuidText(unitUUID(63)), "ff000000-0000-7000-8000-00000000003f"; got != want || !strings.Contains(unitSQL, "ff000000-0000-7000-8000-") {
-		t.Errorf("unit %s, want %s", got, want)
+	const want = `('fe000000-0000-7000-8000-' || lpad(to_hex((n)::bigint), 12, '0'))::uuid`
+	if got := rowSQL(rowPrefix, "n"); got != want {
+		t.Errorf("SQL %s, want %s", got, want)
+	}
+	id := publicID("bk", rowUUID(rowPrefix, 7))
+	if got, err := uuidOf(id); err != nil || got != rowUUID(rowPrefix, 7) || !strings.HasPrefix(id, "bk_") {
+		t.Errorf("%s has the UUID %x, %v", id, got, err)
+	}
+	if _, err := uuidOf("bk_"); err == nil {
+		t.Error("an id without a UUID is taken")
 	}
 }
 
@@ -183,61 +180,5 @@ func TestBeginsTrip(t *testing.T) {
 	key := sqlbench.Statement{SQL: "select fingerprint from idempotency_keys for update"}
 	if beginsTrip(key, sqlbench.Statement{SQL: "select u.id from units u where u.id = $1 for no key update of u"}) {
 		t.Error("the first reads are sent with the lock of the key")
-	}
-}
-
-func TestBeginsAcceptTrip(t *testing.T) {
-	t.Parallel()
-	trips := 0
-	var before sqlbench.Statement
-	for _, sql := range []string{ // one line per round trip
-		"select set_config('app.tenant_id', $1, true)", "select fingerprint from idempotency_keys",
-		"begin", "select set_config('app.tenant_id', $1, true)",
-		"select pg_advisory_xact_lock(hashtextextended('idempotency key' || $1", "insert into idempotency_keys as k",
-		"select q.id from quotes q for update",
-		"update quotes set accept_attempt = $1", "update idempotency_keys set resource_id = $5", "commit",
-		"begin", "select set_config('app.tenant_id', $1, true)",
-		"select pg_advisory_xact_lock(hashtextextended('idempotency key' || $1", "select fingerprint from idempotency_keys for update",
-		"select q.id from quotes q for update",
-		"select b.id from bookings b",
-		"update quotes q set status = $1", "delete from quote_metadata",
-		"select c.id from customers c",
-		"select pg_advisory_xact_lock($1)", "insert into bookings as b", "select pg_advisory_xact_lock($1)", "with counter as (insert into invoice_counters",
-		"insert into outbox", "insert into outbox", "insert into idempotency_keys", "commit",
-	} {
-		s := sqlbench.Statement{SQL: sql}
-		if before.SQL == "" || beginsAcceptTrip(before, s) {
-			trips++
-		}
-		before = s
-	}
-	if trips != 10 {
-		t.Errorf("%d round trips, want 10", trips)
-	}
-}
-
-func TestBeginsFlowTrip(t *testing.T) {
-	t.Parallel()
-	trips := 0
-	var before sqlbench.Statement
-	for _, sql := range []string{ // one line per round trip
-		"select set_config('app.tenant_id', $1, true)", "select data from operator_sessions where hash = $1",
-		"select set_config('app.tenant_id', $1, true)", "select tenant_id from app_by_client_id($1)",
-		"begin", "select set_config('app.tenant_id', $1, true)",
-		"select tenant_id from tenants where tenant_id = $1 for no key update",
-		"insert into oauth_grants (tenant_id)",
-		"select tenant_id, seq from audit_heads where tenant_id = $1 for update",
-		"insert into audit_log (tenant_id)", "update audit_heads set seq = $1", "commit",
-		"begin",
-		"update operator_sessions set data = $1", "commit",
-	} {
-		s := sqlbench.Statement{SQL: sql}
-		if before.SQL == "" || beginsFlowTrip(before, s) {
-			trips++
-		}
-		before = s
-	}
-	if trips != 9 {
-		t.Errorf("%d round trips, want 9", trips)
 	}
 }

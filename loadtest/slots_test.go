@@ -27,10 +27,6 @@ const slotTable = `create extension btree_gist;
 // booking can take several attempts, each of which leaves a booking. Then pgbench runs the script several times.
 func TestPgbenchNeverRunsOutOfSlots(t *testing.T) {
 	t.Parallel()
-	pgbench, err := sqlbench.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
 	address := scratchDatabase(t)
 	admin, err := pgx.Connect(t.Context(), address)
 	if err != nil {
@@ -40,16 +36,16 @@ func TestPgbenchNeverRunsOutOfSlots(t *testing.T) {
 	if _, err := admin.Exec(t.Context(), slotTable); err != nil {
 		t.Fatal(err)
 	}
-	s := &shop{admin: admin}
+	s := &shop{}
 	const insert = `insert into bookings (tenant_id, livemode, id, number, unit_id, day, during) values ($1, false, $2, $3, $4, $5, tstzrange($6, $7))`
 	var last sqlbench.Statement
 	var booking string
 	for try := range 3 {
 		day := recordedOn(try)
-		id := ids.New[bookingPrefix]()
+		id := ids.New[ids.BookingPrefix]()
 		booking = id.String()
 		last = sqlbench.Statement{SQL: insert}
-		args := []any{uuidText(s.tenant), uuidText(id.UUID()), fmt.Sprintf("B-%d", try), uuidText(unitUUID(0)), day.Format(time.DateOnly), slot(day, 15), slot(day, 19)}
+		args := []any{uuidText(s.id), uuidText(id.UUID()), fmt.Sprintf("B-%d", try), uuidText(rowUUID(unitPrefix, 0)), day.Format(time.DateOnly), slot(day, 15), slot(day, 19)}
 		for _, a := range args {
 			last.Params = append(last.Params, sqlbench.Param{Text: a.(string)})
 		}
@@ -57,7 +53,7 @@ func TestPgbenchNeverRunsOutOfSlots(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	vary, err := s.varyCreate(t.Context(), booking, "key")
+	vary, err := varyPost(booking, "B-2", "key")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +64,7 @@ func TestPgbenchNeverRunsOutOfSlots(t *testing.T) {
 	}
 	bare := &replayed{script: script, start: s.freeSlots}
 	for range 3 {
-		if _, err := bare.run(t.Context(), pgbench, address, address, time.Second); err != nil {
+		if _, err := bare.run(t.Context(), address, address, time.Second); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
 	}

@@ -1,182 +1,90 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"holdfast.dev/libs/apikey"
-	"holdfast.dev/libs/ids"
 
-	"holdfast.dev/loadtest/internal/bulk"
 	"holdfast.dev/loadtest/internal/load"
 	"holdfast.dev/loadtest/internal/report"
 )
 
-// The tenants of the figure. Every second one has a webhook endpoint for its bookings.
+// The tenants of the figure, from 1. Every second one has a webhook endpoint for its bookings.
 const (
 	tenantCount   = 10_000
 	fewTenants    = 10
 	keysPerTenant = 5
-	tenantsAim    = 1.3
+	tenantPrefix  = "fb000000-0000-7000-8000-" // of a tenant, of its booking, and of other rows of it
 )
-
-// manyUUID returns the id of the n-th tenant, of its booking, and of other rows of it. manySQL does the same in SQL.
-func manyUUID(n int) [16]byte {
-	u := rowUUID(n)
-	u[0] = 0xfb
-	return u
-}
-
-const manySQL = `('fb000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid`
 
 // manyKey returns the n-th API key, from 0. Consecutive keys belong to the same tenant.
 func manyKey(n int) string { return apikey.Sum(fmt.Sprintf("svc_test_%026d", n)) }
 
 // tenants compares requests of many tenants with the same requests of few, on the same platform.
-func (b *bench) tenants(ctx context.Context) error {
-	s, err := b.openShop(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = s.admin.Close(context.WithoutCancel(ctx)) }()
-	sink, err := load.Listen(ctx)
-	if err != nil {
-		return err
-	}
+func (f *figure) tenants() {
+	s := f.open()
+	sink := f.listen(nil)
 	defer sink.Close()
-	if err := b.storeMany(ctx, s, sink); err != nil {
-		return fmt.Errorf("creating tenants: %w", err)
+	f.storeTenants(s)
+	f.say("creating the endpoints of half of %d tenants", tenantCount)
+	body := fmt.Sprintf(`{"url":"%s/many","event_types":["booking.created"]}`, sink.URL)
+	endpoints := &side{name: "endpoints", pace: load.Pace{Conns: 1}, target: load.Target{Addr: s.test.addr, Nth: func(n int) []byte {
+		return tenant{key: manyKey(2 * n % tenantCount * keysPerTenant)}.request(http.MethodPost, "/webhook-endpoints", fmt.Sprintf("many-%d", n), body)
+	}}}
+	for endpoints.next < tenantCount/2 {
+		f.send(endpoints, warmUp)
 	}
-	for _, one := range []keyed{
-		{"`GET /bookings/{id}`", func(key, _ int) []byte {
-			id := ids.FromUUID[bookingPrefix](manyUUID(key/keysPerTenant + 1)).String()
-			return load.Request(http.MethodGet, "/api/v1/bookings/"+id, s.headers(manyKey(key), ""), "")
-		}, http.StatusOK},
-		{"`POST /bookings`, with deliveries", func(key, n int) []byte {
-			headers := s.headers(manyKey(key), fmt.Sprintf("many-%d-%d", time.Now().UnixNano(), n))
-			return load.Request(http.MethodPost, "/api/v1/bookings", headers, `{"event_date":"2040-05-04"}`)
-		}, http.StatusCreated},
-	} {
-		if err := b.compareTenants(ctx, s, one); err != nil {
-			return err
-		}
-	}
-	return nil
+	f.compareTenants("`GET /bookings/{id}`", s.test.addr, func(t tenant, tenant, _ int) []byte {
+		return t.request(http.MethodGet, bookingPath(tenantPrefix, tenant), "", "")
+	})
+	f.compareTenants("`POST /bookings`, with deliveries", s.test.addr, func(t tenant, _, n int) []byte {
+		return t.request(http.MethodPost, "/bookings", fmt.Sprintf("many-%d-%d", time.Now().UnixNano(), n), `{"event_date":"2040-05-04"}`)
+	})
 }
 
-// keyed is a figure: request returns the n-th request, with one of the keys.
-type keyed struct {
-	figure  string
-	request func(key, n int) []byte
-	status  int
-}
-
-// compareTenants alternates the request of all tenants and of few.
-func (b *bench) compareTenants(ctx context.Context, s *shop, one keyed) error {
-	of := func(tenants int) *served {
-		return &served{name: fmt.Sprintf("%s of %d tenants", one.figure, tenants), target: load.Target{
-			Addr: s.addr, Status: one.status,
-			Nth: func(n int) []byte { // neighbors in time are different tenants
-				return one.request(n%tenants*keysPerTenant+n/tenants%keysPerTenant, n)
-			},
-		}}
+// compareTenants compares the n-th requests of all tenants with those of few.
+func (f *figure) compareTenants(title, addr string, request func(t tenant, number, n int) []byte) {
+	of := func(count int) *side {
+		return &side{name: fmt.Sprintf("%s of %d tenants", title, count), target: load.Target{Addr: addr, Nth: func(n int) []byte {
+			number := n % count // neighbors in time are different tenants
+			return request(tenant{key: manyKey(number*keysPerTenant + n/count%keysPerTenant)}, number+1, n)
+		}}}
 	}
 	many, few := of(tenantCount), of(fewTenants)
-	b.say("%s: one request with each key", one.figure)
-	for many.next < tenantCount*keysPerTenant {
-		if _, err := many.send(ctx, connections, warmUp); err != nil {
-			return err
-		}
+	for many.next < tenantCount*keysPerTenant { // one request with each key
+		f.send(many, warmUp)
 	}
-	if err := runRounds(b.serve(ctx, many), b.serve(ctx, few)); err != nil {
-		return err
-	}
+	f.alternate(many, few)
 	all, bare := perRequest(many.used.platform(), many.Requests), perRequest(few.used.platform(), few.Requests)
-	ratio := report.Ratio(all.Value, bare.Value)
-	b.table.Add(report.Row{
-		Figure: fmt.Sprintf("%s, %d tenants, %d keys, %d endpoints: CPU time of all processes", one.figure, tenantCount, tenantCount*keysPerTenant, tenantCount/2),
-		Value:  all, Baseline: fmt.Sprintf("%d of these tenants: %s", fewTenants, bare), Ratio: ratio,
-		Aim: report.Aim{Text: fmt.Sprintf("≤ %.1f ×", tenantsAim), Value: ratio, AtMost: tenantsAim}, Show: "tenants",
+	f.add(report.Row{
+		Figure: fmt.Sprintf("%s, %d tenants, %d keys, %d endpoints: CPU time of all processes", title, tenantCount, tenantCount*keysPerTenant, tenantCount/2),
+		Value:  all, Baseline: fmt.Sprintf("%d of these tenants: %s", fewTenants, bare), Ratio: report.Ratio(all.Value, bare.Value),
+		Target: report.Target{MostRatio: 1.3},
 	})
-	b.noteCosts(many)
-	b.noteCosts(few)
-	return nil
+	f.noteCPU(many)
+	f.noteCPU(few)
 }
 
-// storeMany stores the tenants with their keys and one booking each, and creates the endpoints through the API.
-func (b *bench) storeMany(ctx context.Context, s *shop, sink *load.Sink) error {
-	settings, err := b.platform.Settings("identity")
-	if err != nil {
-		return err
-	}
-	db, err := b.platform.Admin(ctx, settings["DATABASE_URL"])
-	if err != nil {
-		return err
-	}
-	defer func() { _ = db.Close(context.WithoutCancel(ctx)) }()
-	if err := storeTenants(ctx, db, s.tenant); err != nil {
-		return err
-	}
-	var created struct {
-		ID ids.ID[bookingPrefix] `json:"id"`
-	}
-	if err := s.post(ctx, "/bookings", "bench-many", `{"event_date":"2040-05-03"}`, &created); err != nil {
-		return err
-	}
-	copies := map[string]string{"tenant_id": manySQL, "id": manySQL}
-	if err := bulk.Copy(ctx, s.admin, bulk.Template{Table: "bookings", ID: created.ID.UUID()}, 1, tenantCount, copies); err != nil {
-		return err
-	}
-	if err := bulk.VacuumAndCheckpoint(ctx, s.admin, "bookings"); err != nil {
-		return err
-	}
-	b.say("%d tenants; creating the endpoints of half of them", tenantCount)
-	body := fmt.Sprintf(`{"url":"%s/many","event_types":["booking.created"]}`, sink.URL)
-	endpoints := &served{target: load.Target{Addr: s.addr, Status: http.StatusCreated, Nth: func(n int) []byte {
-		tenant := 2 * n % tenantCount
-		return load.Request(http.MethodPost, "/api/v1/webhook-endpoints", s.headers(manyKey(tenant*keysPerTenant), fmt.Sprintf("many-%d", n)), body)
-	}}}
-	for endpoints.sent < tenantCount/2 {
-		if _, err := endpoints.send(ctx, 1, warmUp); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// storeTenants stores copies of a tenant and of its key in test mode.
-func storeTenants(ctx context.Context, db *pgx.Conn, template [16]byte) error {
-	if _, err := db.Exec(ctx, `create temp table made (key integer, hash bytea)`); err != nil {
-		return err
-	}
-	_, err := db.CopyFrom(ctx, pgx.Identifier{"made"}, []string{"key", "hash"}, pgx.CopyFromSlice(tenantCount*keysPerTenant, func(i int) ([]any, error) {
+// storeTenants stores copies of the demo tenant, of one of its keys in test mode, and of a booking.
+func (f *figure) storeTenants(s *shop) {
+	keys, hashes := make([]int, tenantCount*keysPerTenant), make([][]byte, tenantCount*keysPerTenant)
+	for i := range keys {
 		hash := apikey.Hash(manyKey(i))
-		return []any{i, hash[:]}, nil
-	}))
-	if err != nil {
-		return err
+		keys[i], hashes[i] = i, hash[:]
 	}
-	const insertTenants = `insert into tenants
-		select (jsonb_populate_record(t, jsonb_build_object('tenant_id', ` + manySQL + `, 'slug', 'many-' || n))).*
-		from tenants t, generate_series(1, $2::int) n where t.tenant_id = $1`
-	if _, err := db.Exec(ctx, insertTenants, template, tenantCount); err != nil {
-		return err
-	}
-	const insertHeads = `insert into audit_heads (tenant_id, seq, hash) select ` + manySQL + `, 0, decode(repeat('00', 32), 'hex') from generate_series(1, $1::int) n`
-	if _, err := db.Exec(ctx, insertHeads, tenantCount); err != nil {
-		return err
-	}
-	const insertKeys = `insert into api_keys
-		select (jsonb_populate_record(k, jsonb_build_object('tenant_id', ` + manySQL + `, 'id', gen_random_uuid(), 'hash', made.hash))).*
-		from api_keys k, made cross join lateral (select 1 + made.key / $2::int n) of_tenant
-		where k.id = (select id from api_keys where tenant_id = $1 and not livemode order by created_at limit 1)`
-	if _, err := db.Exec(ctx, insertKeys, template, keysPerTenant); err != nil {
-		return err
-	}
-	_, err = db.Exec(ctx, `analyze tenants, api_keys`)
-	return err
+	id := rowSQL(tenantPrefix, "n")
+	f.execute("identity", `insert into tenants
+		select (jsonb_populate_record(t, jsonb_build_object('tenant_id', `+id+`, 'slug', 'many-' || n))).*
+		from tenants t, generate_series(1, $2::int) n where t.tenant_id = $1`, s.id, tenantCount)
+	f.execute("identity", `insert into audit_heads (tenant_id, seq, hash)
+		select `+id+`, 0, decode(repeat('00', 32), 'hex') from generate_series(1, $1::int) n`, tenantCount)
+	f.execute("identity", `insert into api_keys
+		select (jsonb_populate_record(k, jsonb_build_object('tenant_id', `+id+`, 'id', gen_random_uuid(), 'hash', made.hash))).*
+		from api_keys k, unnest($2::int[], $3::bytea[]) made(key, hash) cross join lateral (select 1 + made.key / $4::int n) of_tenant
+		where k.id = (select id from api_keys where tenant_id = $1 and not livemode order by created_at limit 1)`, s.id, keys, hashes, keysPerTenant)
+	f.execute("identity", `analyze tenants, api_keys`)
+	template := f.template(s.test, "/bookings", `{"event_date":"2040-05-03"}`)
+	f.copies("bookings", "bookings", template, 1, tenantCount, map[string]string{"tenant_id": id, "id": id})
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +23,9 @@ const postgres = "postgres"
 
 // ofService returns the name of the server processes of PostgreSQL that serve the database of a service.
 func ofService(name string) string { return postgres + " of " + name }
+
+// added returns the name of a process that the benchmark adds to the platform, such as another gateway.
+func added(name string) string { return "+" + name }
 
 func (u usage) plus(more usage) usage {
 	sum := maps.Clone(more)
@@ -63,14 +64,12 @@ func (u usage) per(requests float64) string {
 	return strings.Join(parts, ", ")
 }
 
-// foreign are the processes that do not belong to the platform: the load generator, and the simulation of Stripe.
-var foreign = []string{"loadtest", "stripe"}
-
-// platform returns the time of all processes of the platform, except some.
+// platform returns the time of all processes of the platform, except some. The load generator, the simulation of Stripe, and the
+// added processes do not belong to the platform.
 func (u usage) platform(except ...string) time.Duration {
 	var sum time.Duration
 	for name, used := range u {
-		if !slices.Contains(foreign, name) && !slices.Contains(except, name) {
+		if !slices.Contains(append(except, "loadtest", "stripe"), name) && !strings.HasPrefix(name, added("")) {
 			sum += used
 		}
 	}
@@ -103,77 +102,74 @@ func perRequest(used time.Duration, requests int) report.Quantity {
 	return report.Quantity{Value: report.Ratio(float64(used.Microseconds())/1000, float64(requests)), Unit: "ms"}
 }
 
-// processors returns the processor time of the platform's processes and of this one so far.
+// processors returns the processor time of all processes so far.
 func (b *bench) processors() usage {
 	all := usage{}
-	files, _ := filepath.Glob(filepath.Join(b.platform.Dir, ".run", "pids", "*"))
-	for _, file := range files {
-		name := filepath.Base(file)
-		pid, err := b.platform.PID(name)
-		if err != nil {
-			continue // it was just restarted
-		}
-		measure := stack.CPU // with its children: PostgreSQL's server processes
-		if name == "local" {
-			measure = stack.Own // its children are counted separately
-		}
-		used, err := measure(pid)
-		if err != nil {
-			continue
-		}
-		if all[name] = used; name == postgres {
-			splitPostgres(all, pid)
-		}
-	}
-	for name, pid := range b.platform.PooledPIDs(pooledService) {
-		if used, err := stack.CPU(pid); err == nil {
+	measure := func(name string, pid int, time func(int) (time.Duration, error)) {
+		if used, err := time(pid); err == nil { // else it has just ended
 			all[name] = used
 		}
 	}
-	if own, err := stack.Own(os.Getpid()); err == nil {
-		all["loadtest"] = own
+	own, others := b.platform.PIDs()
+	for name, pid := range own {
+		if name == "local" { // its children are counted separately
+			measure(name, pid, stack.Own)
+		} else {
+			measure(name, pid, stack.CPU)
+		}
 	}
-	return all
-}
-
-// splitPostgres lists the time of the server processes by service.
-func splitPostgres(all usage, pid int) {
+	for name, pid := range others {
+		measure(added(name), pid, stack.CPU)
+	}
+	measure("loadtest", os.Getpid(), stack.Own)
 	databases := map[string]string{} // the service of each database
 	for _, name := range proto.ServiceNames() {
 		databases[stack.DatabasePrefix+name] = name
 	}
-	used, err := stack.ByDatabase(pid, slices.Collect(maps.Keys(databases)))
-	if err != nil {
-		return // it is listed as a whole
+	servers, _ := stack.ByDatabase(own[postgres], slices.Collect(maps.Keys(databases))) // after an error, they are listed as a whole
+	for database, used := range servers {
+		all[ofService(databases[database])] += used
+		all[postgres] -= used
 	}
-	for database, one := range used {
-		all[ofService(databases[database])] += one
-		all[postgres] -= one
-	}
+	return all
 }
 
-// restTime is how long the idle platform is measured before each slice.
-const restTime = time.Second
+const (
+	calmTime = 10 * time.Second // after the start, which leaves statistics to collect and code to compile
+	idleTime = 20 * time.Second
+)
 
-// account calls slice and adds the processor time of everything that it causes. It begins and ends when no event is waiting, because
-// some services collect events for up to a second. The time that the idle platform needs during the last wait is subtracted.
-func (b *bench) account(ctx context.Context, used *usage, slice func() error) error {
-	if err := b.platform.Drain(ctx); err != nil {
-		return err
+// idle measures the processor time of the platform without requests. Kafka's JVM is listed in the note only.
+func (f *figure) idle() {
+	f.check(f.platform.Drain(f.ctx))
+	f.pause(calmTime)
+	before := f.processors()
+	f.pause(idleTime)
+	used := f.processors().since(before)
+	f.add(report.Row{
+		Figure: "idle platform besides Kafka: CPU time of all processes",
+		Value:  report.Quantity{Value: used.platform("kafka", "kafka-embedded").Seconds() / idleTime.Seconds(), Unit: "cores"},
+		Target: report.Target{Most: 0.1},
+	})
+	f.table.Note("idle platform, CPU µs per second: %s", used.per(idleTime.Seconds()))
+}
+
+// held returns how many bytes a process uses in its heap and its stacks after a garbage collection, according to its own metrics. The
+// rest of its memory is reserved for later use.
+func (f *figure) held(addr string) (sum float64) {
+	_, err := get(f.ctx, "http://"+addr+"/debug/pprof/heap?gc=1")
+	f.check(err)
+	text, err := get(f.ctx, "http://"+addr+"/metrics")
+	f.check(err)
+	for line := range strings.Lines(string(text)) {
+		for _, name := range []string{"go_memstats_heap_alloc_bytes", "go_memstats_stack_inuse_bytes"} {
+			var bytes float64
+			_, _ = fmt.Sscanf(line, name+" %g", &bytes)
+			sum += bytes
+		}
 	}
-	resting := b.processors()
-	if err := pause(ctx, restTime); err != nil {
-		return err
+	if sum == 0 {
+		f.check(fmt.Errorf("%w: %s has no figures of its memory", errResult, addr))
 	}
-	before := b.processors()
-	if err := slice(); err != nil {
-		return err
-	}
-	end := time.Now()
-	if err := b.platform.Drain(ctx); err != nil {
-		return err
-	}
-	idle := before.since(resting).times(time.Since(end).Seconds() / restTime.Seconds())
-	*used = used.plus(b.processors().since(before).since(idle))
-	return nil
+	return sum
 }

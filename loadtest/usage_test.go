@@ -25,12 +25,12 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestUsageOfThePlatform checks that the load generator and the simulation of Stripe do not count, and that the time after a commit
+// TestUsageOfThePlatform checks that the load generator, the simulation of Stripe and added processes do not count, and that the time after a commit
 // is that of Kafka, of the readers, and of their databases.
 func TestUsageOfThePlatform(t *testing.T) {
 	t.Parallel()
 	used := usage{
-		"loadtest": 1000, "stripe": 2000, "kafka": 1, "gateway": 2, "bookings": 4, "customers": 8, "webhooks": 16, postgres: 32,
+		"loadtest": 1000, "stripe": 2000, added("nginx"): 4000, "kafka": 1, "gateway": 2, "bookings": 4, "customers": 8, "webhooks": 16, postgres: 32,
 		ofService("bookings"): 64, ofService("customers"): 128, ofService("webhooks"): 256,
 	}
 	if got := used.platform(); got != 511 {

@@ -1,4 +1,4 @@
-// Package bulk fills a table with copies of one row, many at a time, and prepares it for a measurement.
+// Package bulk fills tables with many rows, and prepares them for a measurement.
 package bulk
 
 import (
@@ -9,17 +9,16 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Template is the row to copy, which is in test mode.
-type Template struct {
-	Table string
-	ID    [16]byte
-}
+const (
+	step     = 250_000 // rows of one transaction
+	manyRows = 40_000  // for which it is faster to build the indexes again
+)
 
-// Copy inserts copies n = from…to of the template. own contains the SQL of the columns that differ, which can use n. Triggers are
-// disabled, because the references of a copy were checked with the template itself.
-func Copy(ctx context.Context, admin *pgx.Conn, t Template, from, to int, own map[string]string) error {
+// Copy inserts copies n = from…to of the row of a table with this id, which is in test mode. own contains the SQL of the columns that
+// differ, which can use n.
+func Copy(ctx context.Context, admin *pgx.Conn, table string, id [16]byte, from, to int, own map[string]string) error {
 	found, err := admin.Query(ctx, `select attname from pg_attribute
-		where attrelid = $1::text::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`, t.Table)
+		where attrelid = $1::text::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`, table)
 	if err != nil {
 		return err
 	}
@@ -34,55 +33,51 @@ func Copy(ctx context.Context, admin *pgx.Conn, t Template, from, to int, own ma
 			values[i] = "t." + columns[i]
 		}
 	}
-	tx, err := admin.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	if _, err := tx.Exec(ctx, "set local session_replication_role = replica"); err != nil {
-		return err
-	}
-	insert := fmt.Sprintf(`insert into %[1]s (%[2]s) select %[3]s from %[1]s t, generate_series($2::int, $3::int) n
-		where t.id = $1 and not t.livemode`, t.Table, strings.Join(columns, ", "), strings.Join(values, ", "))
-	if _, err := tx.Exec(ctx, insert, t.ID, from, to); err != nil {
-		return fmt.Errorf("copies in %s: %w", t.Table, err)
-	}
-	return tx.Commit(ctx)
+	return Insert(ctx, admin, table, from, to, fmt.Sprintf(`insert into %[1]s (%[2]s) select %[3]s from %[1]s t, generate_series($1::int, $2::int) n
+		where t.id = '%[4]x' and not t.livemode`, table, strings.Join(columns, ", "), strings.Join(values, ", "), id))
 }
 
-// Grow copies n = from…to in several transactions. It drops the indexes that no constraint needs and builds them afterwards.
-func Grow(ctx context.Context, admin *pgx.Conn, t Template, from, to int, own map[string]string, say func(string, ...any)) error {
-	const step = 250_000
-	err := WithoutIndexes(ctx, admin, t.Table, func() error {
+// Insert executes a statement that inserts rows $1…$2 into a table, several times for parts of from…to. Triggers are disabled, because
+// the references of a copy were checked with its template. If there are many rows, Insert drops the indexes that no constraint needs and
+// builds them afterwards. Finally it updates the planner's statistics and the visibility map, and completes the pending writes, so that
+// they do not slow down the next measurement.
+func Insert(ctx context.Context, admin *pgx.Conn, table string, from, to int, sql string) error {
+	load := func() error {
 		for first := from; first <= to; first += step {
-			last := min(first+step-1, to)
-			if err := Copy(ctx, admin, t, first, last, own); err != nil {
+			tx, err := admin.Begin(ctx)
+			if err != nil {
 				return err
 			}
-			say("%d of %d rows of %s", last, to, t.Table)
+			if _, err = tx.Exec(ctx, "set local session_replication_role = replica"); err == nil {
+				_, err = tx.Exec(ctx, sql, first, min(first+step-1, to))
+			}
+			if err != nil {
+				_ = tx.Rollback(context.WithoutCancel(ctx))
+				return fmt.Errorf("rows of %s: %w", table, err)
+			}
+			if err := tx.Commit(ctx); err != nil {
+				return err
+			}
 		}
 		return nil
-	})
-	if err != nil {
-		return err
 	}
-	say("indexes are built")
-	return VacuumAndCheckpoint(ctx, admin, t.Table)
+	var err error
+	if to-from < manyRows {
+		err = load()
+	} else {
+		err = withoutIndexes(ctx, admin, table, load)
+	}
+	if err == nil {
+		_, err = admin.Exec(ctx, "vacuum (analyze) "+table)
+	}
+	if err == nil {
+		_, err = admin.Exec(ctx, "checkpoint")
+	}
+	return err
 }
 
-// VacuumAndCheckpoint updates the planner's statistics and the visibility map, and completes the pending writes, so that they do
-// not slow down the next measurement.
-func VacuumAndCheckpoint(ctx context.Context, admin *pgx.Conn, table string) error {
-	for _, sql := range []string{"vacuum (analyze) " + table, "checkpoint"} {
-		if _, err := admin.Exec(ctx, sql); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// WithoutIndexes drops the indexes that no constraint needs, calls load, and builds them again, which is much faster.
-func WithoutIndexes(ctx context.Context, admin *pgx.Conn, table string, load func() error) error {
+// withoutIndexes drops the indexes that no constraint needs, calls load, and builds them again, which is much faster.
+func withoutIndexes(ctx context.Context, admin *pgx.Conn, table string, load func() error) error {
 	found, err := admin.Query(ctx, `select indexname, indexdef from pg_indexes where tablename = $1
 		and indexname not in (select conname from pg_constraint where conrelid = $1::text::regclass)`, table)
 	if err != nil {

@@ -2,6 +2,7 @@
 package history
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -12,8 +13,7 @@ import (
 	"holdfast.dev/loadtest/internal/report"
 )
 
-// The columns of the file are date, commit, figure, value, unit, yardstick, and ratio. The yardstick is the comparison of the same
-// run. A figure without a comparison has no ratio.
+// A line of the file has the date, commit, figure, value, unit, comparison of the same run, and ratio, which is empty without a comparison.
 const (
 	figureColumn = 2
 	ratioColumn  = 6
@@ -24,27 +24,19 @@ type Ratios map[string][]float64
 
 // Read returns the ratios in a file.
 func Read(path string) (Ratios, error) {
-	f, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
-	records, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
+	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	all := Ratios{}
-	for _, record := range records[min(1, len(records)):] { // after the names of the columns
-		if record[ratioColumn] == "" {
-			continue
+	for _, line := range lines[min(1, len(lines)):] { // after the names of the columns
+		if line[ratioColumn] != "" {
+			ratio, malformed := strconv.ParseFloat(line[ratioColumn], 64)
+			all[line[figureColumn]], err = append(all[line[figureColumn]], ratio), errors.Join(err, malformed)
 		}
-		ratio, err := strconv.ParseFloat(record[ratioColumn], 64)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		all[record[figureColumn]] = append(all[record[figureColumn]], ratio)
 	}
-	return all, nil
+	return all, err
 }
 
 // Append adds the figures of a run to a file. date is YYYY-MM-DD.
@@ -55,13 +47,12 @@ func Append(path, date, commit string, rows []report.Row) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	out := csv.NewWriter(f)
-	number := func(n float64) string { return strconv.FormatFloat(n, 'f', 3, 64) }
 	for _, r := range rows {
 		ratio := ""
 		if r.Ratio > 0 {
-			ratio = number(r.Ratio)
+			ratio = fmt.Sprintf("%.3f", r.Ratio)
 		}
-		_ = out.Write([]string{date, commit, r.Figure, number(r.Value.Value), r.Value.Unit, r.Baseline, ratio}) // Error returns its error
+		_ = out.Write([]string{date, commit, r.Figure, fmt.Sprintf("%.3f", r.Value.Value), r.Value.Unit, r.Baseline, ratio}) // Error returns its error
 	}
 	out.Flush()
 	return out.Error()

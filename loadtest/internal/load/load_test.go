@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -43,7 +44,7 @@ func TestPercentileIsTheNearestRank(t *testing.T) {
 	if got := newSample(ms(1, 1, 1), 2*time.Second).Rate(); got != 1.5 {
 		t.Errorf("rate %v, want 1.5", got)
 	}
-	both := Join(newSample(ms(9, 1), time.Second), newSample(ms(5, 3, 7, 2), 2*time.Second))
+	both := newSample(ms(9, 1), time.Second).Join(newSample(ms(5, 3, 7, 2), 2*time.Second))
 	if both.Rate() != 2 || both.Requests != 6 || both.Percentile(50) != 3*time.Millisecond || both.Percentile(100) != 9*time.Millisecond {
 		t.Errorf("two runs as one: %+v", both)
 	}
@@ -61,12 +62,13 @@ func TestScheduleIsConstantAndDoesNotDrift(t *testing.T) {
 		{3, 3, time.Second}, // three thirds are a whole: rounding errors do not add up
 		{3, 3_000_000, 1_000_000 * time.Second},
 	} {
-		if got := (Schedule{c.rate}).At(c.n); got != c.want {
+		if got := (Pace{Rate: c.rate}).due(c.n); got != c.want {
 			t.Errorf("request %d of %d/s is due at %v, want %v", c.n, c.rate, got, c.want)
 		}
 	}
-	if got := (Schedule{250}).Count(2500 * time.Millisecond); got != 625 {
-		t.Errorf("%d requests in 2.5 s, want 625", got)
+	s, err := Each(t.Context(), Pace{Conns: 1, Rate: 250}, 500*time.Millisecond, func(context.Context, int, int) error { return nil })
+	if err != nil || s.Requests != 125 {
+		t.Errorf("%d requests in 0.5 s, want 125: %v", s.Requests, err)
 	}
 }
 
@@ -81,12 +83,12 @@ func stalling(t *testing.T) Target {
 	}))
 	t.Cleanup(s.Close)
 	get := Request(http.MethodGet, "/", nil, "")
-	return Target{Addr: strings.TrimPrefix(s.URL, "http://"), Nth: func(int) []byte { return get }, Status: http.StatusOK}
+	return Target{Addr: strings.TrimPrefix(s.URL, "http://"), Nth: func(int) []byte { return get }}
 }
 
 func TestOpenCountsAStallForAllThatWereDue(t *testing.T) {
 	t.Parallel()
-	s, err := open(t.Context(), stalling(t), Schedule{200}, 500*time.Millisecond, 1)
+	s, err := Send(t.Context(), stalling(t), Pace{Conns: 1, Rate: 200}, 500*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +103,7 @@ func TestOpenCountsAStallForAllThatWereDue(t *testing.T) {
 
 func TestOpenContinuesWhileAResponseIsLate(t *testing.T) {
 	t.Parallel()
-	s, err := open(t.Context(), stalling(t), Schedule{200}, 500*time.Millisecond, 8)
+	s, err := Send(t.Context(), stalling(t), Pace{Conns: 8, Rate: 200}, 500*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +117,7 @@ func TestOpenContinuesWhileAResponseIsLate(t *testing.T) {
 
 func TestClosedWaitsForEachResponse(t *testing.T) {
 	t.Parallel()
-	s, err := Closed(t.Context(), stalling(t), 1, 400*time.Millisecond)
+	s, err := Send(t.Context(), stalling(t), Pace{Conns: 1}, 400*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,14 +128,20 @@ func TestClosedWaitsForEachResponse(t *testing.T) {
 
 func TestUnexpectedStatusEndsTheRun(t *testing.T) {
 	t.Parallel()
-	target := stalling(t)
-	target.Status = http.StatusCreated
-	_, err := Closed(t.Context(), target, 2, time.Minute)
-	if err == nil || !strings.Contains(err.Error(), "status 200, want 201") {
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	get := Request(http.MethodGet, "/", nil, "")
+	target := Target{Addr: strings.TrimPrefix(s.URL, "http://"), Nth: func(int) []byte { return get }}
+	_, err := Send(t.Context(), target, Pace{Conns: 2}, time.Minute)
+	if err == nil || !strings.Contains(err.Error(), "status 404") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := Open(t.Context(), target, Schedule{100}, 200*time.Millisecond); err == nil {
+	if _, err := Send(t.Context(), target, Pace{Conns: 2, Rate: 100}, 200*time.Millisecond); err == nil {
 		t.Error("the open model takes any status")
+	}
+	target.Refused = http.StatusNotFound
+	if _, err := Send(t.Context(), target, Pace{Conns: 2}, 100*time.Millisecond); err != nil {
+		t.Errorf("a status that is expected: %v", err)
 	}
 }
 
@@ -143,5 +151,9 @@ func TestRequestOnTheWire(t *testing.T) {
 	want := "POST /x HTTP/1.1\r\nHost: localhost\r\nA: b\r\nContent-Type: application/json\r\nPrefer: handling=strict\r\nContent-Length: 2\r\n\r\n{}"
 	if got != want {
 		t.Errorf("got %q", got)
+	}
+	form := string(Request("POST", "/x", []string{"Content-Type: application/x-www-form-urlencoded"}, "a=b"))
+	if !strings.HasSuffix(form, "urlencoded\r\nContent-Length: 3\r\n\r\na=b") {
+		t.Errorf("got %q", form)
 	}
 }

@@ -14,10 +14,8 @@ import (
 // Sink is a receiver of webhooks on loopback. It responds with 200 to everything, and records how long after the event's creation
 // each first attempt arrived. An event's time is that of the transaction that created it, in milliseconds.
 type Sink struct {
-	URL string
-	// Began returns the start time for an event, and false for an event that is not measured. If it is nil, the start time is the
-	// event's creation. It must be set before the first event.
-	Began  func(body []byte) (time.Time, bool)
+	URL    string
+	began  func(body []byte) (time.Time, bool)
 	server *http.Server
 
 	mu    sync.Mutex
@@ -25,13 +23,17 @@ type Sink struct {
 	last  time.Time
 }
 
-// Listen starts a sink. Close ends it.
-func Listen(ctx context.Context) (*Sink, error) {
+// Listen starts a sink. Close ends it. began returns the start time for an event, and false for an event that is not measured. If it is
+// nil, the start time is the event's creation.
+func Listen(ctx context.Context, began func(body []byte) (time.Time, bool)) (*Sink, error) {
+	if began == nil {
+		began = created
+	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("sink: %w", err)
 	}
-	s := &Sink{URL: "http://" + l.Addr().String()}
+	s := &Sink{URL: "http://" + l.Addr().String(), began: began}
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = s.server.Serve(l) }() // ends with Close
 	return s, nil
@@ -47,11 +49,7 @@ func (s *Sink) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	if err != nil || r.Header.Get("Service-Delivery-Attempt") != "1" {
 		return
 	}
-	began := s.Began
-	if began == nil {
-		began = created
-	}
-	at, ok := began(body)
+	at, ok := s.began(body)
 	if !ok {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 // that a repeated attempt is not counted.
 func TestSinkMeasuresFromTheEvent(t *testing.T) {
 	t.Parallel()
-	s, err := Listen(t.Context())
+	s, err := Listen(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

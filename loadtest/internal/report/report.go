@@ -1,4 +1,4 @@
-// Package report holds the measured figures with their comparisons and aims, and prints them as Markdown.
+// Package report holds the measured figures with their comparisons and targets, and prints them as Markdown.
 package report
 
 import (
@@ -16,28 +16,29 @@ type Row struct {
 	Ours     string // Value as text with more details; empty: Value alone
 	Baseline string // the comparison of the same run
 	Ratio    float64
-	Aim      Aim
+	Target   Target
 	Show     string // the value of BENCH_ONLY that measures it
 	Failed   string // why there is no figure; empty: there is one
 }
 
-// Aim is a limit for the ratio, or for a value in the same unit as Value.
-type Aim struct {
-	Text   string // "≤ 3 ×"; empty: no aim
-	Value  float64
-	AtMost float64 // 0: no such limit
-	Least  float64
-}
+// Target is a limit for a row's ratio or for its value, in the unit of the value. 0 is no limit.
+type Target struct{ MostRatio, LeastRatio, Most, Least float64 }
 
-// Verdict returns "pass" or "miss"; empty without an aim.
-func (a Aim) Verdict() string {
+// target returns the row's target as text, empty without a target, and whether the row misses it.
+func (r Row) target() (text string, missed bool) {
+	value := func(limit float64) string { return Quantity{limit, r.Value.Unit}.String() }
+	t := r.Target
 	switch {
-	case a.Text == "":
-		return ""
-	case a.AtMost > 0 && a.Value > a.AtMost, a.Value < a.Least:
-		return "miss"
+	case t.MostRatio > 0:
+		return fmt.Sprintf("≤ %.2f ×", t.MostRatio), r.Ratio > t.MostRatio
+	case t.LeastRatio > 0:
+		return fmt.Sprintf("≥ %.0f %%", 100*t.LeastRatio), r.Ratio < t.LeastRatio
+	case t.Most > 0:
+		return "≤ " + value(t.Most), r.Value.Value > t.Most
+	case t.Least > 0:
+		return "≥ " + value(t.Least), r.Value.Value < t.Least
 	default:
-		return "pass"
+		return "", false
 	}
 }
 
@@ -47,11 +48,6 @@ func Ratio(a, b float64) float64 {
 		return 0
 	}
 	return a / b
-}
-
-// AtMost returns the aim that a value does not exceed a limit in its unit.
-func AtMost(q Quantity, limit float64) Aim {
-	return Aim{Text: "≤ " + Quantity{limit, q.Unit}.String(), Value: q.Value, AtMost: limit}
 }
 
 // Table contains all figures of one run.
@@ -73,6 +69,11 @@ func (t *Table) Rows() []Row {
 	return slices.DeleteFunc(slices.Clone(t.rows), func(r Row) bool { return r.Failed != "" })
 }
 
+// Failed returns the number of figures that could not be measured.
+func (t *Table) Failed() int { return len(t.rows) - len(t.Rows()) }
+
+const longestError = 200 // characters
+
 // Fail appends a figure that could not be measured, with the beginning of the error.
 func (t *Table) Fail(figure, show string, err error) {
 	text := strings.Join(strings.Fields(err.Error()), " ")
@@ -82,19 +83,6 @@ func (t *Table) Fail(figure, show string, err error) {
 	t.Add(Row{Figure: figure, Show: show, Failed: strings.ReplaceAll(text, "|", `\|`)})
 }
 
-const longestError = 200 // characters
-
-// Failed returns the number of figures that could not be measured.
-func (t *Table) Failed() int {
-	n := 0
-	for _, r := range t.rows {
-		if r.Failed != "" {
-			n++
-		}
-	}
-	return n
-}
-
 // Note appends a line below the table.
 func (t *Table) Note(format string, args ...any) {
 	t.notes = append(t.notes, fmt.Sprintf(format, args...))
@@ -102,19 +90,22 @@ func (t *Table) Note(format string, args ...any) {
 
 // Print writes the table in Markdown and then the notes.
 func (t *Table) Print(w io.Writer) {
-	fmt.Fprintln(w, "| figure | Holdfast | compared with | ratio | target | result | command |")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|---|")
+	fmt.Fprintln(w, "| figure | Holdfast | compared with | ratio | target | result | command |\n|---|---|---|---|---|---|---|")
 	for _, r := range t.rows {
-		if r.Failed != "" {
-			fmt.Fprintf(w, "| %s | %s |  |  |  | **failed** | `BENCH_ONLY=%s make bench` |\n", r.Figure, r.Failed, r.Show)
-			continue
-		}
-		ratio := ""
+		ratio, ours, result := "", r.Ours, ""
 		if r.Ratio > 0 {
 			ratio = fmt.Sprintf("%.2f", r.Ratio)
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | `BENCH_ONLY=%s make bench` |\n",
-			r.Figure, r.Ours, r.Baseline, ratio, r.Aim.Text, strong(r.Aim.Verdict()), r.Show)
+		target, missed := r.target()
+		switch {
+		case r.Failed != "":
+			ours, result = r.Failed, "**failed**"
+		case missed:
+			result = "**miss**"
+		case target != "":
+			result = "pass"
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | `BENCH_ONLY=%s make bench` |\n", r.Figure, ours, r.Baseline, ratio, target, result, r.Show)
 	}
 	fmt.Fprintln(w)
 	for _, n := range t.notes {
@@ -122,30 +113,33 @@ func (t *Table) Print(w io.Writer) {
 	}
 }
 
-// Budgets writes only the figures with an aim.
-func (t *Table) Budgets(w io.Writer) {
-	fmt.Fprintln(w, "| budget | measured | target | result |\n|---|---|---|---|")
-	for _, r := range t.rows {
-		if r.Failed != "" {
-			fmt.Fprintf(w, "| %s | %s |  | **failed** |\n", r.Figure, r.Failed)
-		}
-		if r.Aim.Text == "" {
-			continue
-		}
-		measured := r.Ours
-		if r.Ratio > 0 {
-			measured = fmt.Sprintf("%.2f × (%s; %s)", r.Ratio, r.Ours, r.Baseline)
-		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", r.Figure, measured, r.Aim.Text, strong(r.Aim.Verdict()))
-	}
+// Quantity is a measured value with its unit.
+type Quantity struct {
+	Value float64
+	Unit  string // such as "µs" or "/s"
 }
 
-func strong(verdict string) string {
-	if verdict == "miss" {
-		return "**miss**"
-	}
-	return verdict
-}
+// Milliseconds returns a time in milliseconds.
+func Milliseconds(d time.Duration) Quantity { return Quantity{float64(d.Microseconds()) / 1000, "ms"} }
 
-// Millis formats a duration in milliseconds with two decimals.
-func Millis(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d.Microseconds())/1000) }
+// PerSecond returns a number of requests, or of the like, per second.
+func PerSecond(n float64) Quantity { return Quantity{n, "/s"} }
+
+// Rate reports whether a larger value is better, as for a rate. Smaller times, memory and processor use are better.
+func (q Quantity) Rate() bool { return strings.HasSuffix(q.Unit, "/s") }
+
+// String formats the value with its unit and as many decimals as the table shows.
+func (q Quantity) String() string {
+	switch q.Unit {
+	case "":
+		return fmt.Sprintf("%.2f", q.Value)
+	case "/s":
+		return fmt.Sprintf("%.0f/s", q.Value)
+	case "ms", "cores":
+		return fmt.Sprintf("%.2f %s", q.Value, q.Unit)
+	case "µs", "MiB", "KiB":
+		return fmt.Sprintf("%.1f %s", q.Value, q.Unit)
+	default:
+		return fmt.Sprintf("%.0f %s", q.Value, q.Unit)
+	}
+}

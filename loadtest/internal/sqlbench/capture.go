@@ -27,7 +27,8 @@ var (
 	entry = regexp.MustCompile(`^\d{4}-\d\d-\d\d \S+ \S+ \[(\d+)\] (\S*)@\S* ([A-Z]+):  (.*)`)
 	// A statement of the simple protocol, or the execution of a prepared one.
 	logged = regexp.MustCompile(`(?s)^(?:statement|execute [^:]+): (.*)$`)
-	param  = regexp.MustCompile(`^\$\d+ = (NULL|')`)
+	param  = regexp.MustCompile(`\$\d+ = (NULL|'((?:[^']|'')*)')`)
+	params = regexp.MustCompile(`^(?:(?:^|, )` + param.String() + `)*$`)
 )
 
 var errLog = errors.New("the statement log cannot be read")
@@ -70,80 +71,44 @@ func entries(log string) []logEntry {
 // Requests omits statements that do not belong to requests: transactions that consume a message, transactions that began before
 // the log, and pings of an idle connection.
 func Requests(all []Statement) []Statement {
-	transaction := make([]int, len(all)) // the number of each statement's transaction, 0: none
-	open, left := map[string]int{}, map[int]bool{}
+	transaction := make([]int, len(all)) // the number of each statement's transaction; 0: none, -1: one that began before the log
+	open, omitted := map[string]int{}, map[int]bool{-1: true}
 	for i, s := range all {
-		switch s.SQL {
-		case "begin":
+		if s.SQL == "begin" {
 			open[s.server] = i + 1
-		case "commit":
-			if open[s.server] == 0 { // it began before the log
-				leaveOut(all, transaction, i)
+		}
+		transaction[i] = open[s.server]
+		switch {
+		case strings.HasPrefix(s.SQL, "insert into inbox"):
+			omitted[transaction[i]] = true
+		case s.SQL == "commit" && open[s.server] == 0:
+			for n := range i + 1 {
+				if all[n].server == s.server {
+					transaction[n] = -1
+				}
 			}
-		}
-		if transaction[i] == 0 {
-			transaction[i] = open[s.server]
-		}
-		if strings.HasPrefix(s.SQL, "insert into inbox") {
-			left[transaction[i]] = true
-		}
-		if s.SQL == "commit" {
+		case s.SQL == "commit":
 			delete(open, s.server)
 		}
 	}
-	left[-1], left[0] = true, false
+	delete(omitted, 0)
 	var out []Statement
 	for i, s := range all {
-		if !left[transaction[i]] && !strings.HasPrefix(s.SQL, "-- ping") {
+		if !omitted[transaction[i]] && !strings.HasPrefix(s.SQL, "-- ping") {
 			out = append(out, s)
 		}
 	}
 	return out
 }
 
-// leaveOut marks the statements of a connection up to the i-th.
-func leaveOut(all []Statement, transaction []int, i int) {
-	for n := range i + 1 {
-		if all[n].server == all[i].server {
-			transaction[n] = -1
-		}
-	}
-}
-
 // parseParams reads "$1 = 'it”s', $2 = NULL".
 func parseParams(text string) ([]Param, error) {
+	if !params.MatchString(text) {
+		return nil, fmt.Errorf("%w: parameters %.60q", errLog, text)
+	}
 	var all []Param
-	for text != "" {
-		found := param.FindStringSubmatch(text)
-		if found == nil {
-			return nil, fmt.Errorf("%w: parameters %.60q", errLog, text)
-		}
-		text = text[len(found[0]):]
-		p := Param{Null: found[1] == "NULL"}
-		if !p.Null {
-			end := closing(text)
-			if end < 0 {
-				return nil, fmt.Errorf("%w: no end of %.60q", errLog, text)
-			}
-			p.Text = strings.ReplaceAll(text[:end], "''", "'")
-			text = text[end+1:]
-		}
-		all = append(all, p)
-		text = strings.TrimPrefix(text, ", ")
+	for _, found := range param.FindAllStringSubmatch(text, -1) {
+		all = append(all, Param{Text: strings.ReplaceAll(found[2], "''", "'"), Null: found[1] == "NULL"})
 	}
 	return all, nil
-}
-
-// closing returns the index of the quote that ends a literal, skipping doubled ones; -1 if there is none.
-func closing(text string) int {
-	for i := 0; i < len(text); i++ {
-		if text[i] != '\'' {
-			continue
-		}
-		if i+1 == len(text) || text[i+1] != '\'' {
-			return i
-		}
-		i++
-	}
-	return -1
 }

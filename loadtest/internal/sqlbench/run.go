@@ -19,22 +19,13 @@ var (
 
 var errPgbench = errors.New("pgbench")
 
-// Find returns pgbench's path: next to the newest server, as Debian installs it, or in PATH.
-func Find() (string, error) {
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pgbench")
-	if len(found) > 0 {
-		return found[len(found)-1], nil
+// Run runs a script with Clients clients for d and returns the transactions per second. Each client's :i starts at base, so that :n
+// differs from that of other runs. It uses the pgbench of the newest server, as Debian installs it, or of PATH.
+func Run(ctx context.Context, url, script string, d time.Duration, base int) (float64, error) {
+	pgbench := "pgbench"
+	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pgbench"); len(found) > 0 {
+		pgbench = found[len(found)-1]
 	}
-	path, err := exec.LookPath("pgbench")
-	if err != nil {
-		return "", fmt.Errorf("%w is needed for the comparison: install it (Debian: postgresql-contrib)", errPgbench)
-	}
-	return path, nil
-}
-
-// Run runs a script with Clients clients for d and returns the transactions per second. Each client's :i starts at base,
-// so that :n differs from that of other runs.
-func Run(ctx context.Context, pgbench, url, script string, d time.Duration, base int) (float64, error) {
 	cmd := exec.CommandContext(ctx, pgbench, "-n", "-M", "prepared", "-c", strconv.Itoa(Clients), "-j", "2",
 		"-T", strconv.Itoa(max(1, int(d.Seconds()))), "-D", "i="+strconv.Itoa(base), "-f", script, url)
 	cmd.Env = append(os.Environ(), "PGCONNECT_TIMEOUT=10")

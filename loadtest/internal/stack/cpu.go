@@ -6,10 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // tick is the unit of /proc's processor times: USER_HZ, 100 per second on every Linux.
@@ -29,11 +32,11 @@ func CPU(pid int) (time.Duration, error) {
 var errChildEnded = errors.New("a child has ended")
 
 func tree(pid int) (time.Duration, error) {
-	t, err := read(pid)
+	stat, err := read(pid)
 	if err != nil {
 		return 0, err
 	}
-	used := t.own + t.ended
+	used := own(stat) + time.Duration(stat.CUTime+stat.CSTime)*tick
 	below, err := children(pid)
 	if err != nil {
 		return 0, err
@@ -49,6 +52,22 @@ func tree(pid int) (time.Duration, error) {
 		used += more
 	}
 	return used, nil
+}
+
+// Own returns the processor time, user and system, of a process without its children.
+func Own(pid int) (time.Duration, error) {
+	stat, err := read(pid)
+	return own(stat), err
+}
+
+func own(stat procfs.ProcStat) time.Duration { return time.Duration(stat.UTime+stat.STime) * tick }
+
+func read(pid int) (procfs.ProcStat, error) {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return procfs.ProcStat{}, err
+	}
+	return p.Stat()
 }
 
 // ended reports whether a file of /proc could not be read because its process has ended.
@@ -77,38 +96,52 @@ func children(pid int) ([]int, error) {
 	return all, nil
 }
 
-// Own returns the processor time, user and system, of a process without its children.
-func Own(pid int) (time.Duration, error) {
-	t, err := read(pid)
-	return t.own, err
-}
-
-// times are the processor times of a process, and of its children that have ended.
-type times struct{ own, ended time.Duration }
-
-func read(pid int) (times, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+// ByDatabase returns the processor time of PostgreSQL's running server processes for each of the databases, of those that have one.
+// A server process has the name of its database in its title. pid is the process that started them.
+func ByDatabase(pid int, databases []string) (map[string]time.Duration, error) {
+	below, err := children(pid)
 	if err != nil {
-		return times{}, fmt.Errorf("processor time: %w", err)
+		return nil, err
 	}
-	return parseStat(string(text))
-}
-
-var errStat = errors.New("malformed /proc stat")
-
-// parseStat reads utime, stime, cutime, and cstime, fields 14 to 17. The name, field 2, can contain spaces and parentheses.
-func parseStat(text string) (times, error) {
-	end := strings.LastIndexByte(text, ')')
-	fields := strings.Fields(text[end+1:])
-	if end < 0 || len(fields) < 15 {
-		return times{}, errStat
-	}
-	var n [4]int64
-	for i := range n {
-		var err error
-		if n[i], err = strconv.ParseInt(fields[11+i], 10, 64); err != nil {
-			return times{}, errStat
+	used := map[string]time.Duration{}
+	for _, child := range below {
+		title, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child))
+		if err == nil {
+			if database := databaseOf(string(title), databases); database != "" {
+				var more time.Duration
+				more, err = Own(child)
+				used[database] += more
+			}
+		}
+		if err != nil && !ended(err) { // the time of an ended process is now included in its parent's
+			return nil, err
 		}
 	}
-	return times{own: time.Duration(n[0]+n[1]) * tick, ended: time.Duration(n[2]+n[3]) * tick}, nil
+	return used, nil
+}
+
+// databaseOf returns the database in the title of a server process, such as "postgres: app holdfast_bookings 127.0.0.1(4711) idle".
+// It returns "" if the process serves none of the databases.
+func databaseOf(title string, databases []string) string {
+	for _, field := range strings.FieldsFunc(title, func(r rune) bool { return r == ' ' || r == 0 }) {
+		if slices.Contains(databases, field) {
+			return field
+		}
+	}
+	return ""
+}
+
+// Resident returns the memory of a process in bytes, and its peak since ResetPeak.
+func Resident(pid int) (now, peak float64, err error) {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0, 0, err
+	}
+	status, err := p.NewStatus()
+	return float64(status.VmRSS), float64(status.VmHWM), err
+}
+
+// ResetPeak resets the peak of a process to its current memory.
+func ResetPeak(pid int) error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0o200)
 }

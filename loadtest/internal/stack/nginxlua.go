@@ -2,7 +2,6 @@ package stack
 
 import (
 	"context"
-	_ "embed"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -14,13 +13,6 @@ import (
 	"holdfast.dev/libs/apikey"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/proto"
-)
-
-var (
-	//go:embed lua/nginx.conf
-	luaConf string
-	//go:embed lua/peer.lua
-	luaPeer []byte
 )
 
 // windowScript is the gateway's rate limit script, in the checkout.
@@ -40,20 +32,19 @@ type Peer struct {
 // principals is the prefix of the keys in Redis under which nginx finds the owner of an API key by the hash of the key.
 const principals = "bench:principal:"
 
-// NginxLua starts nginx in front of upstream, with one worker that does the work of the gateway in Lua. It returns the process and
-// its address.
-func (p *Platform) NginxLua(ctx context.Context, upstream string, peer Peer) (*Process, string, error) {
+// NginxLua starts nginx in front of upstream, with one worker that does the work of the gateway in Lua. It returns its address.
+func (p *Platform) NginxLua(ctx context.Context, upstream string, peer Peer) (string, error) {
 	for _, file := range luaFiles {
 		if _, err := os.Stat(file); err != nil {
-			return nil, "", errNoNginx
+			return "", errNoNginx
 		}
 	}
 	opt, err := redis.ParseURL(p.Env["REDIS_URL"])
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	if err := peer.register(ctx, opt); err != nil {
-		return nil, "", fmt.Errorf("nginx with Lua: %w", err)
+		return "", fmt.Errorf("nginx with Lua: %w", err)
 	}
 	return p.nginx(ctx, "nginx-lua", upstream, luaConf, map[string][]byte{
 		"peer.lua": luaPeer, "settings.lua": peer.settings(opt, filepath.Join(p.checkout, windowScript)),

@@ -74,9 +74,6 @@ func startBoth(t *testing.T) *both {
 		for _, one := range p.others {
 			one.Stop()
 		}
-		for _, c := range p.closers {
-			_ = c.Close()
-		}
 		service.Close()
 		_ = b.redis.Close()
 	})
@@ -85,7 +82,7 @@ func startBoth(t *testing.T) *both {
 		s.narrow = b.peer(s.key.Key, "write:customers")
 	}
 	b.startGateway(p, service.URL)
-	_, addr, err := p.NginxLua(t.Context(), strings.TrimPrefix(service.URL, "http://"), b.lua.key)
+	addr, err := p.NginxLua(t.Context(), strings.TrimPrefix(service.URL, "http://"), b.lua.key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +114,7 @@ func (b *both) startGateway(p *Platform, service string) {
 	if err := os.WriteFile(filepath.Join(p.Dir, ".run/services/gateway.env"), []byte(settings), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	_, addr, _, err := p.Gateway(b.Context(), "gateway", map[string]string{"RATE_LIMIT_PER_MINUTE": strconv.Itoa(luaLimit), "PUBLIC_URL": publicURL, "REDIS_TIMEOUT": "10s"})
+	addr, _, err := p.Gateway(b.Context(), "gateway", map[string]string{"RATE_LIMIT_PER_MINUTE": strconv.Itoa(luaLimit), "PUBLIC_URL": publicURL, "REDIS_TIMEOUT": "10s"})
 	if err != nil {
 		b.Fatal(err)
 	}

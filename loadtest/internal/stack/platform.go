@@ -1,11 +1,10 @@
 package stack
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -36,17 +35,15 @@ var programs = append([]string{"local", "local-kafka", "local-stripe"}, proto.Se
 type Platform struct {
 	Dir      string
 	Env      map[string]string // of .run/env
-	say      func(string, ...any)
 	checkout string
 	local    *Process
 	others   []*Process
-	closers  []io.Closer
 	events   *events // of Drain; nil before its first call
 }
 
 // Start starts the platform of the checkout's bin/ and returns when it is healthy. Call Stop even after an error.
-func Start(ctx context.Context, checkout string, say func(string, ...any)) (*Platform, error) {
-	p := &Platform{say: say, checkout: checkout}
+func Start(ctx context.Context, checkout string) (*Platform, error) {
+	p := &Platform{checkout: checkout}
 	sweep() //nolint:contextcheck // it deletes what a killed run has left, regardless of this run
 	var err error
 	if p.Dir, err = os.MkdirTemp("", fmt.Sprintf("%s%d-", scratchPrefix, os.Getpid())); err != nil {
@@ -64,42 +61,23 @@ func Start(ctx context.Context, checkout string, say func(string, ...any)) (*Pla
 			return p, fmt.Errorf("bin/%s: %w (run `make build`)", name, err)
 		}
 	}
-	if err := writable(p.sockets()); err != nil {
-		return p, err
-	}
-	log, err := p.Log("local")
-	if err != nil {
-		return p, err
-	}
-	shown := &progress{log: log, say: say}
 	p.local, err = start(program{
-		name: "bin/local up", env: inherited("LOG=warn", "RATE_LIMIT_PER_MINUTE="+Limit, "KAFKA_FULL_JIT=true", "HOLDFAST_PREFIX="+DatabasePrefix, "POSTGRES_SOCKETS="+p.sockets()),
-		log: shown, path: filepath.Join(bin, "local"), args: []string{"up"},
+		name: "bin/local up", log: p.log("local"), path: filepath.Join(bin, "local"), args: []string{"up"},
+		env: inherited("LOG=warn", "RATE_LIMIT_PER_MINUTE="+Limit, "OAUTH_RATE_LIMIT_PER_MINUTE="+Limit, "TRUSTED_PROXY_HOPS=1",
+			"KAFKA_FULL_JIT=true", "HOLDFAST_PREFIX="+DatabasePrefix),
 	})
 	if err != nil {
 		return p, err
 	}
-	err = p.local.await(ctx, 3*time.Minute, func(context.Context) error {
-		var err error
+	err = p.local.await(ctx, 3*time.Minute, func(context.Context) (err error) {
 		p.Env, err = readEnv(filepath.Join(p.Dir, ".run", "env"))
 		return err
 	})
-	if err != nil {
-		err = fmt.Errorf("%w\n%s", err, tail(filepath.Join(p.Dir, "local.log")))
-	}
 	return p, err
 }
 
-// sockets returns the folder of the PostgreSQL's Unix socket.
-func (p *Platform) sockets() string { return filepath.Join(p.Dir, "sockets") }
-
-// writable creates a folder in which every user can create files.
-func writable(dir string) error {
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	return os.Chmod(dir, 0o777|os.ModeSticky)
-}
+// log returns the path of the output of a program.
+func (p *Platform) log(name string) string { return filepath.Join(p.Dir, name+".log") }
 
 // Stop stops every process and removes the data.
 func (p *Platform) Stop() {
@@ -108,9 +86,6 @@ func (p *Platform) Stop() {
 		p.others[i].Stop()
 	}
 	p.local.Stop()
-	for _, c := range p.closers {
-		_ = c.Close()
-	}
 	if p.Dir != "" {
 		discard(p.Dir)
 	}
@@ -123,6 +98,21 @@ func (p *Platform) PID(name string) (int, error) {
 		return 0, err
 	}
 	return strconv.Atoi(strings.TrimSpace(string(text)))
+}
+
+// PIDs returns the process ids of the platform's running processes by name, and those of the programs that Run has started.
+func (p *Platform) PIDs() (own, others map[string]int) {
+	own, others = map[string]int{}, map[string]int{}
+	files, _ := filepath.Glob(filepath.Join(p.Dir, ".run", "pids", "*"))
+	for _, file := range files {
+		if pid, err := p.PID(filepath.Base(file)); err == nil { // else it was just restarted
+			own[filepath.Base(file)] = pid
+		}
+	}
+	for _, one := range p.others {
+		others[one.name] = one.PID()
+	}
+	return own, others
 }
 
 // Settings returns the variables that a service was started with.
@@ -153,78 +143,49 @@ func (p *Platform) Admin(ctx context.Context, database string) (*pgx.Conn, error
 	return pgx.Connect(ctx, address)
 }
 
-// LogFile returns the path of a process's log.
-func (p *Platform) LogFile(name string) string {
-	return filepath.Join(p.Dir, ".run/logs", name+".log")
-}
-
-// Gateway starts another gateway of the platform with some changed settings, and writes its log to a file. It returns the gateway
-// with its address and the address of its profiles.
-func (p *Platform) Gateway(ctx context.Context, name string, changed map[string]string) (g *Process, addr, profiles string, err error) {
+// Gateway starts another gateway of the platform with some changed settings, and writes its log to a file. It returns its address and
+// that of its profiles.
+func (p *Platform) Gateway(ctx context.Context, name string, changed map[string]string) (addr, profiles string, err error) {
 	settings, err := p.Settings("gateway")
 	if err != nil {
-		return nil, "", "", err
+		return "", "", err
 	}
 	if addr, err = FreeAddr(); err != nil {
-		return nil, "", "", err
+		return "", "", err
 	}
 	if profiles, err = FreeAddr(); err != nil {
-		return nil, "", "", err
+		return "", "", err
 	}
 	settings["HTTP_ADDR"], settings["METRICS_ADDR"] = addr, profiles
 	settings[proto.PublicService().State] = filepath.Join(p.Dir, name+".state") // the platform's gateway uses the other file
 	settings["RATE_LIMIT_PER_MINUTE"], settings["PUBLIC_URL"] = Limit, "http://"+addr
-	for key, value := range changed {
-		settings[key] = value
-	}
-	g, err = p.Run(ctx, name, "http://"+addr+"/readyz", flat(settings), filepath.Join(p.Dir, "bin", "gateway"), "serve")
-	return g, addr, profiles, err
+	maps.Copy(settings, changed)
+	err = p.Run(ctx, name, "http://"+addr+"/readyz", flat(settings), filepath.Join(p.Dir, "bin", "gateway"), "serve")
+	return addr, profiles, err
 }
 
 // Run starts a program, which Stop stops, and returns when the address responds. Its output goes to a file of that name. extra is
 // added to the environment of this process.
-func (p *Platform) Run(ctx context.Context, name, ready string, extra []string, path string, args ...string) (*Process, error) {
-	log, err := p.Log(name)
+func (p *Platform) Run(ctx context.Context, name, ready string, extra []string, path string, args ...string) error {
+	one, err := start(program{name: name, env: inherited(extra...), log: p.log(name), path: path, args: args})
 	if err != nil {
-		return nil, err
-	}
-	one, err := start(program{name: name, env: inherited(extra...), log: log, path: path, args: args})
-	if err != nil {
-		return nil, err
+		return err
 	}
 	p.others = append(p.others, one)
-	err = one.await(ctx, 20*time.Second, func(ctx context.Context) error { return checkOK(ctx, ready) })
-	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, tail(filepath.Join(p.Dir, name+".log")))
-	}
-	return one, nil
+	return one.await(ctx, 20*time.Second, func(ctx context.Context) error { return checkOK(ctx, ready) })
 }
 
 // Follow returns a function that returns the text that was added to a log since the call.
 func (p *Platform) Follow(name string) func() (string, error) {
-	path := p.LogFile(name)
-	info, err := os.Stat(path)
+	path := filepath.Join(p.Dir, ".run/logs", name+".log")
+	before, err := os.ReadFile(path)
 	return func() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		f, err := os.Open(path)
-		if err != nil {
-			return "", err
-		}
-		defer func() { _ = f.Close() }()
-		text, err := io.ReadAll(io.NewSectionReader(f, info.Size(), 16<<20))
-		return string(text), err
+		text, err := os.ReadFile(path)
+		return string(text[min(len(before), len(text)):]), err
 	}
-}
-
-// Log opens a log file. Stop closes it.
-func (p *Platform) Log(name string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(p.Dir, name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // in our own folder
-	if err == nil {
-		p.closers = append(p.closers, f)
-	}
-	return f, err
 }
 
 // FreeAddr returns a loopback address whose port is free.
@@ -259,17 +220,11 @@ func link(from, to string) error {
 	if os.Link(from, to) == nil {
 		return nil
 	}
-	in, err := os.Open(from) //nolint:gosec // a program of the checkout
+	text, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	return os.WriteFile(to, text, 0o755) //nolint:gosec // our own folder
 }
 
 // sweep stops the processes and removes the files that killed runs left behind.
@@ -301,21 +256,17 @@ func flat(settings map[string]string) []string {
 }
 
 func readEnv(path string) (map[string]string, error) {
-	f, err := os.Open(path) //nolint:gosec // our own folder
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
+	text, err := os.ReadFile(path) //nolint:gosec // our own folder
 	vars := map[string]string{}
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		if key, value, ok := strings.Cut(lines.Text(), "="); ok {
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "="); ok {
 			vars[key] = value
 		}
 	}
-	return vars, lines.Err()
+	return vars, err
 }
 
+// tail returns the last lines of a program's output.
 func tail(path string) string {
 	text, _ := os.ReadFile(path) //nolint:gosec // our own folder
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")

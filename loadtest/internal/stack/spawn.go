@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -18,9 +17,9 @@ import (
 
 // Process is one running program in its own process group.
 type Process struct {
+	program
+
 	cmd  *exec.Cmd
-	name string
-	stop syscall.Signal
 	done chan struct{} // closed when the program has ended
 }
 
@@ -28,7 +27,7 @@ type Process struct {
 type program struct {
 	name string
 	env  []string // the entire environment
-	log  io.Writer
+	log  string   // path of a file for its output; empty: none
 	path string
 	args []string
 	user *syscall.Credential // nil: the user of this process
@@ -51,15 +50,22 @@ var spawner = sync.OnceValue(func() chan<- func() {
 // start runs a program, which stops when this process ends.
 func start(one program) (*Process, error) {
 	cmd := exec.Command(one.path, one.args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = one.env, one.log, one.log
-	stop := cmp.Or(one.stop, syscall.SIGTERM)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: stop, Credential: one.user}
+	if cmd.Env = one.env; one.log != "" {
+		log, err := os.OpenFile(one.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = log.Close() }()
+		cmd.Stdout, cmd.Stderr = log, log
+	}
+	one.stop = cmp.Or(one.stop, syscall.SIGTERM)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: one.stop, Credential: one.user}
 	started := make(chan error)
 	spawner() <- func() { started <- cmd.Start() }
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("starting %s: %w", one.name, err)
 	}
-	p := &Process{cmd: cmd, name: one.name, stop: stop, done: make(chan struct{})}
+	p := &Process{program: one, cmd: cmd, done: make(chan struct{})}
 	go func() {
 		_ = cmd.Wait()
 		close(p.done)
@@ -97,9 +103,9 @@ func (p *Process) await(ctx context.Context, limit time.Duration, ready func(con
 		}
 		select {
 		case <-p.done:
-			return fmt.Errorf("%s: %w before it was ready", p.name, errEnded)
+			return fmt.Errorf("%s: %w before it was ready\n%s", p.name, errEnded, tail(p.log))
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready: %w", p.name, errors.Join(err, ctx.Err()))
+			return fmt.Errorf("%s is not ready: %w\n%s", p.name, errors.Join(err, ctx.Err()), tail(p.log))
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -87,21 +85,16 @@ var errRuns = errors.New("the process does not stop")
 
 func awaitStopped(pid int) error {
 	for end := time.Now().Add(stopLimit); ; time.Sleep(time.Millisecond) {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) //nolint:gosec // of /proc
-		if ended(err) {
+		stat, err := read(pid)
+		switch {
+		case ended(err):
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return err
-		}
-		if state := stateOf(string(text)); state == 'T' || state == 'Z' {
+		case stat.State == "T" || stat.State == "Z":
 			return nil
-		}
-		if time.Now().After(end) {
+		case time.Now().After(end):
 			return errRuns
 		}
 	}
 }
-
-// stateOf returns the state in the text of /proc/<pid>/stat, which follows the name in parentheses.
-func stateOf(stat string) byte { return stat[strings.LastIndexByte(stat, ')')+2] }

@@ -1,7 +1,6 @@
 package stack
 
 import (
-	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -10,17 +9,14 @@ import (
 // state returns the state of a process; 0 if it has ended.
 func state(t *testing.T, pid int) byte {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if ended(err) {
-		return 0
-	}
-	if err != nil {
+	stat, err := read(pid)
+	if err != nil && !ended(err) {
 		t.Fatal(err)
 	}
-	if got := stateOf(string(text)); got != 'Z' {
-		return got
+	if err != nil || stat.State == "Z" {
+		return 0
 	}
-	return 0
+	return stat.State[0]
 }
 
 // family starts a process with a child.

@@ -54,13 +54,9 @@ func (p *Platform) Yardstick(ctx context.Context) (y *Yardstick, err error) {
 	if y.addr, err = FreeAddr(); err != nil {
 		return y, err
 	}
-	log, err := p.Log("yardstick")
-	if err != nil {
-		return y, err
-	}
 	_, port, _ := net.SplitHostPort(y.addr)
 	y.process, err = start(program{
-		name: "yardstick", env: []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TZ=UTC"}, log: log, path: original.program,
+		name: "yardstick", env: []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TZ=UTC"}, log: p.log("yardstick"), path: original.program,
 		args: append(original.args, "-D", y.dir, "-c", "port="+port), // the last value of a setting applies
 		user: original.user, stop: syscall.SIGINT,                    // a fast shutdown
 	})
@@ -75,7 +71,7 @@ func (p *Platform) Yardstick(ctx context.Context) (y *Yardstick, err error) {
 		return c.Close(ctx)
 	})
 	if err != nil {
-		return y, fmt.Errorf("%w\n%s", err, tail(filepath.Join(p.Dir, "yardstick.log")))
+		return y, err
 	}
 	y.suspension, err = suspend(y.process.PID())
 	return y, err

@@ -36,13 +36,10 @@ func onlyPostgres(ctx context.Context, dir string) (*Platform, error) {
 	if err := os.MkdirAll(pids, 0o700); err != nil {
 		return p, err
 	}
-	log, err := p.Log("local")
-	if err != nil {
-		return p, err
-	}
 	const script = `echo "POSTGRES_URL=$TEST_POSTGRES_URL" >"$0.new" && mv "$0.new" "$0" && exec sleep 600`
+	var err error
 	p.local, err = start(program{
-		name: "bin/local with", env: inherited(heldFolder + "="), log: log, path: "../../../bin/local",
+		name: "bin/local with", env: inherited(heldFolder + "="), log: p.log("local"), path: "../../../bin/local",
 		args: []string{"with", "--kafka", "none", "--", "sh", "-c", script, env},
 	})
 	if err != nil {
@@ -53,7 +50,7 @@ func onlyPostgres(ctx context.Context, dir string) (*Platform, error) {
 		return err
 	})
 	if err != nil {
-		return p, fmt.Errorf("%w\n%s", err, tail(filepath.Join(dir, "local.log")))
+		return p, err
 	}
 	below, err := children(p.local.PID())
 	if err != nil {

@@ -3,10 +3,22 @@
 import { sleep } from 'k6';
 import type { Counter } from 'k6/metrics';
 import http, { type ObjectRefinedBatchRequest, type RefinedParams, type RefinedResponse } from 'k6/http';
+import type { ErrorResponse } from '../../../sdks/typescript/src/types.gen.ts';
 import { baseURL, keys } from './env.ts';
-import type { Page, Refusal } from './types.ts';
 
 export type Answer = RefinedResponse<'text'>;
+
+export interface Page<T> {
+  data: T[];
+  next_cursor: string | null;
+}
+
+export interface Event {
+  id: string;
+  type: string;
+  created_at: string;
+  data: { object: { id: string } };
+}
 
 // path is the URL relative to BASE_URL. name groups the metrics.
 export interface Call {
@@ -29,11 +41,16 @@ function params(c: Call): RefinedParams<'text'> {
   if (c.idempotencyKey) {
     headers['Idempotency-Key'] = c.idempotencyKey;
   }
-  return { headers, responseType: 'text', timeout: '30s', tags: { name: c.name ?? `${c.method} ${c.path.replace(/\?.*/, '')}` } };
+  const name = c.name ?? `${c.method} ${c.path.replace(/\?.*/, '').replace(/\/[a-z]+_[0-9a-z]{26}/, '/{id}')}`;
+  return { headers, responseType: 'text', timeout: '30s', tags: { name } };
 }
 
 export function call(c: Call): Answer {
   return http.request(c.method, baseURL + c.path, c.body && JSON.stringify(c.body), params(c));
+}
+
+export function post(path: string, body?: object, idempotencyKey?: string, key?: number): Call {
+  return { method: 'POST', path, body, idempotencyKey, key };
 }
 
 // together sends many calls, a few at a time.
@@ -58,7 +75,7 @@ export function ok(a: Answer): boolean {
 // refusal returns the code of an error, or the status if the body has no code.
 export function refusal(a: Answer): string {
   try {
-    return read<Refusal>(a).error.code;
+    return read<ErrorResponse>(a).error.code;
   } catch {
     return `status ${a.status}`;
   }
@@ -84,14 +101,28 @@ export function must<T>(c: Call): T {
   return read<T>(a);
 }
 
+export function get<T>(path: string): T {
+  return must<T>({ method: 'GET', path });
+}
+
 // all returns the rows of a list from its first page to its last.
-export function all<T>(path: string, name?: string): T[] {
+export function all<T>(path: string): T[] {
   const rows: T[] = [];
   let more = '';
   do {
-    const page = must<Page<T>>({ method: 'GET', path: `${path}${path.includes('?') ? '&' : '?'}limit=100${more}`, name });
+    const page = get<Page<T>>(`${path}${path.includes('?') ? '&' : '?'}limit=100${more}`);
     rows.push(...page.data);
     more = page.next_cursor ? `&cursor=${encodeURIComponent(page.next_cursor)}` : '';
   } while (more);
   return rows;
+}
+
+// until reads again, after a pause in seconds, until the state is as expected or the number of polls is used up.
+export function until<T>(look: () => T, done: (state: T) => boolean, polls = 50, pause = 0.2): T {
+  let state = look();
+  for (let left = polls; left > 0 && !done(state); left--) {
+    sleep(pause);
+    state = look();
+  }
+  return state;
 }

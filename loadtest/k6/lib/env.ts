@@ -1,6 +1,6 @@
-// The settings of a run, all read from the environment.
+// The settings of a run, all read from the environment, and options that are derived from them.
 
-function required(name: string, what: string): string {
+export function required(name: string, what: string): string {
   const value = __ENV[name];
   if (!value) {
     throw new Error(`${name} is missing: ${what}`);
@@ -13,19 +13,6 @@ export const baseURL = required('BASE_URL', 'the API to load, as in http://127.0
 // Many keys, because the rate limit applies to each key.
 export const keys = required('KEYS', 'test-mode API keys, separated by commas').split(',');
 
-export function receiverURL(): string {
-  return required('RECEIVER_URL', 'where webhooks are sent; it answers 200 to every POST');
-}
-
-// cardGateway returns the URL and the key with which a browser confirms payments: those of Stripe's stand-in, which accepts no
-// real cards.
-export function cardGateway(): { url: string; key: string } {
-  return {
-    url: required('STRIPE_URL', 'the stand-in for Stripe, as in http://127.0.0.1:12111').replace(/\/+$/, ''),
-    key: required('STRIPE_PUBLISHABLE_KEY', 'the publishable key of the account that is connected to the tenant'),
-  };
-}
-
 // whole returns a setting that is a positive whole number.
 export function whole(name: string, fallback: number): number {
   const value = Number(__ENV[name] || fallback);
@@ -35,8 +22,6 @@ export function whole(name: string, fallback: number): number {
   return value;
 }
 
-const units: Record<string, number> = { s: 1, m: 60, h: 3600 };
-
 // seconds returns a setting that is a duration, such as 90s, 10m, or 8h.
 export function seconds(name: string, fallback: string): number {
   const text = __ENV[name] || fallback;
@@ -44,5 +29,23 @@ export function seconds(name: string, fallback: string): number {
   if (!found) {
     throw new Error(`${name} is a duration such as 90s, 10m or 8h, not ${text}`);
   }
-  return Number(found[1]) * (units[found[2] ?? ''] ?? 0);
+  return Number(found[1]) * ({ s: 1, m: 60, h: 3600 }[found[2] ?? ''] ?? 0);
+}
+
+// arrivals is a scenario with a constant arrival rate per second.
+export function arrivals(rate: number, duration: number, preAllocatedVUs: number, exec = 'default') {
+  return { executor: 'constant-arrival-rate', exec, rate, timeUnit: '1s', duration: `${duration}s`, preAllocatedVUs };
+}
+
+// none is the thresholds of counters that stay 0.
+export function none(...counters: string[]): Record<string, string[]> {
+  return Object.fromEntries(counters.map((name) => [name, ['count==0']]));
+}
+
+// calm is the thresholds of a run without failed requests, in which no request was skipped.
+export const calm = { http_req_failed: ['rate==0'], ...none('dropped_iterations') };
+
+// nearly is the threshold of a counter that reaches the number of arrivals, except the last ones.
+export function nearly(rate: number, duration: number): string[] {
+  return [`count>=${Math.floor(0.99 * rate * duration)}`];
 }

@@ -1,4 +1,4 @@
-package record
+package sqlbench
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ func TestRoundTripsComeFromTheLineOfTheRoute(t *testing.T) {
 	if n, err := roundTrips(log, "/bookings"); err != nil || n != 7 {
 		t.Errorf("%d, %v", n, err)
 	}
-	if _, err := roundTrips(log, "/units"); !errors.Is(err, ErrRecord) {
+	if _, err := roundTrips(log, "/units"); !errors.Is(err, errRecord) {
 		t.Errorf("another route: %v", err)
 	}
 }
