@@ -38,57 +38,55 @@ func (r *replayed) each() time.Duration {
 	return time.Duration(report.Ratio(float64(r.used), r.transactions))
 }
 
-// compareSQL alternates rounds of the platform, and of pgbench on a copy of the platform's PostgreSQL as it is now. pgbench runs while
-// the platform is stopped.
+// compareSQL alternates rounds of the platform, and of pgbench on its PostgreSQL while everything else is stopped.
 func (f *figure) compareSQL(ours *side, bare *replayed) {
-	f.check(f.platform.Drain(f.ctx))
-	f.say("copying the platform's PostgreSQL for pgbench")
-	y, err := f.platform.Yardstick(f.ctx)
-	f.check(err)
-	defer y.Stop()
-	admin, err := f.platform.AdminURL(bare.url)
-	f.check(err)
 	takeTurns(func() { f.serve(ours) }, func() {
-		f.check(y.Alone(f.ctx, func() error { return f.replay(y, bare, y.URL(admin)) }))
+		f.check(f.platform.Drain(f.ctx))
+		f.check(f.platform.Alone(f.ctx, func() error { return f.replay(bare) }))
 	})
 	f.noteCPU(ours)
 	f.table.Note("%s in pgbench, CPU µs of PostgreSQL for each: %d", ours.name, bare.each().Microseconds())
 }
 
-// replay runs one round of pgbench.
-func (f *figure) replay(y *stack.Yardstick, r *replayed, admin string) error {
-	if _, err := r.run(f.ctx, y.URL(r.url), admin, warmUp); err != nil {
-		return err
-	}
-	before, err := y.CPU()
+// replay runs one round of pgbench. It deletes the events, so that no service reads them.
+func (f *figure) replay(r *replayed) error {
+	pid, err := f.platform.PID(postgres)
 	if err != nil {
 		return err
 	}
-	rate, err := r.run(f.ctx, y.URL(r.url), admin, f.slice())
+	db := f.databases["bookings"]
+	if _, err := r.run(f.ctx, db, warmUp); err != nil {
+		return err
+	}
+	before, err := stack.CPU(pid)
 	if err != nil {
 		return err
 	}
-	after, err := y.CPU()
+	rate, err := r.run(f.ctx, db, f.slice())
+	if err != nil {
+		return err
+	}
+	after, err := stack.CPU(pid)
 	f.say("pgbench, %s: %.0f/s", filepath.Base(r.script), rate)
 	r.used += after - before
 	r.transactions, r.elapsed = r.transactions+rate*f.slice().Seconds(), r.elapsed+f.slice()
+	for _, sql := range []string{"delete from outbox where id >= '" + eventPrefix + "000000000000'", "vacuum outbox, bookings", "checkpoint"} {
+		if err == nil {
+			_, err = db.Exec(f.ctx, sql)
+		}
+	}
 	return err
 }
 
 // run runs the script for d and returns the transactions per second.
-func (r *replayed) run(ctx context.Context, url, admin string, d time.Duration) (float64, error) {
+func (r *replayed) run(ctx context.Context, admin *pgx.Conn, d time.Duration) (rate float64, err error) {
 	base := 0
 	if r.start != nil {
-		db, err := pgx.Connect(ctx, admin)
-		if err != nil {
-			return 0, err
-		}
-		base, err = r.start(ctx, db)
-		if err = errors.Join(err, db.Close(ctx)); err != nil {
+		if base, err = r.start(ctx, admin); err != nil {
 			return 0, err
 		}
 	}
-	return sqlbench.Run(ctx, url, r.script, d, base)
+	return sqlbench.Run(ctx, r.url, r.script, d, base)
 }
 
 // freeSlots returns a start of :i for which :n is larger than in every earlier booking of pgbench.

@@ -62,9 +62,9 @@ func TestPgbenchNeverRunsOutOfSlots(t *testing.T) {
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	bare := &replayed{script: script, start: s.freeSlots}
+	bare := &replayed{script: script, url: address, start: s.freeSlots}
 	for range 3 {
-		if _, err := bare.run(t.Context(), address, address, time.Second); err != nil {
+		if _, err := bare.run(t.Context(), admin, time.Second); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
 	}

@@ -3,7 +3,6 @@
 package stack
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,8 +29,6 @@ type program struct {
 	log  string   // path of a file for its output; empty: none
 	path string
 	args []string
-	user *syscall.Credential // nil: the user of this process
-	stop syscall.Signal      // requests its end; 0: SIGTERM
 }
 
 // spawner starts every child from one thread that lives as long as this process, because the kernel sends the parent-death signal
@@ -58,8 +55,7 @@ func start(one program) (*Process, error) {
 		defer func() { _ = log.Close() }()
 		cmd.Stdout, cmd.Stderr = log, log
 	}
-	one.stop = cmp.Or(one.stop, syscall.SIGTERM)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: one.stop, Credential: one.user}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	started := make(chan error)
 	spawner() <- func() { started <- cmd.Start() }
 	if err := <-started; err != nil {
@@ -81,7 +77,7 @@ func (p *Process) Stop() {
 	if p == nil {
 		return
 	}
-	_ = p.cmd.Process.Signal(p.stop)
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.done:
 	case <-time.After(2 * time.Minute):

@@ -11,8 +11,9 @@ import (
 
 // suspension is a set of stopped processes. They continue after resume, or when this process ends.
 type suspension struct {
-	guard *exec.Cmd
-	pids  io.WriteCloser // to the guard
+	guard  *exec.Cmd
+	pids   io.WriteCloser // to the guard
+	except int            // process that is not stopped, with its descendants
 }
 
 // guardScript reads process ids until its input ends, and then continues these processes, the last one first. The input also ends
@@ -21,9 +22,9 @@ const guardScript = `pids=
 while read -r pid; do pids="$pid $pids"; done
 [ -z "$pids" ] || kill -CONT $pids`
 
-// suspend stops processes and all their descendants with SIGSTOP.
-func suspend(pids ...int) (*suspension, error) {
-	s := &suspension{guard: exec.Command("/bin/sh", "-c", guardScript)}
+// suspend stops processes and all their descendants, except one with its own, with SIGSTOP.
+func suspend(except int, pids ...int) (*suspension, error) {
+	s := &suspension{except: except, guard: exec.Command("/bin/sh", "-c", guardScript)}
 	s.guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must not end it
 	var err error
 	if s.pids, err = s.guard.StdinPipe(); err != nil {
@@ -42,6 +43,9 @@ func suspend(pids ...int) (*suspension, error) {
 
 // add stops a process and then its children, because a stopped process starts no others. A process that has ended is not an error.
 func (s *suspension) add(pid int) error {
+	if pid == s.except {
+		return nil
+	}
 	if _, err := fmt.Fprintln(s.pids, pid); err != nil {
 		return err
 	}
@@ -65,11 +69,8 @@ func (s *suspension) add(pid int) error {
 	return nil
 }
 
-// resume continues the processes. It accepts a nil suspension.
+// resume continues the processes.
 func (s *suspension) resume() error {
-	if s == nil {
-		return nil
-	}
 	_ = s.pids.Close()
 	var exit *exec.ExitError // some of the processes have ended
 	if err := s.guard.Wait(); err != nil && !errors.As(err, &exit) {

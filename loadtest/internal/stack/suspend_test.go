@@ -51,7 +51,8 @@ func TestSuspendStopsTreesUntilResume(t *testing.T) {
 	<-gone.done
 	parent, child := family(t)
 	other, otherChild := family(t)
-	s, err := suspend(gone.PID(), parent.PID(), other.PID())
+	kept, keptChild := family(t)
+	s, err := suspend(kept.PID(), gone.PID(), parent.PID(), kept.PID(), other.PID())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,12 +62,16 @@ func TestSuspendStopsTreesUntilResume(t *testing.T) {
 			t.Errorf("%d is in state %q", pid, got)
 		}
 	}
+	running := func(pids ...int) {
+		for _, pid := range pids {
+			if got := state(t, pid); got == 'T' || got == 0 {
+				t.Errorf("%d is in state %q", pid, got)
+			}
+		}
+	}
+	running(kept.PID(), keptChild)
 	if err := s.resume(); err != nil {
 		t.Fatal(err)
 	}
-	for _, pid := range all {
-		if got := state(t, pid); got == 'T' || got == 0 {
-			t.Errorf("%d is in state %q after resume", pid, got)
-		}
-	}
+	running(all...)
 }
