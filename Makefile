@@ -237,7 +237,7 @@ tidy: ## Develop: tidy go.mod and go.sum
 
 bench: build bin/loadtest ## Test: run benchmarks against nginx and pgbench on a temporary platform (loadtest/README.md)
 	@.ci/nginx || true
-	@[ -e $(PGBOUNCER) ] || .ci/pgbouncer $(PGBOUNCER) || true
+	@[ -z "$(POOLER)" ] || [ -e $(PGBOUNCER) ] || .ci/pgbouncer $(PGBOUNCER)
 	@bin/loadtest bench
 
 load: $(K6) ## Test: run a k6 load test, such as make load SCENARIO=steady (loadtest/k6/README.md)

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/loadtest/internal/report"
 )
 
-// calendar is a service whose units are booked by the hour. The first bookings, shown of them, are on the days of the calendar, all
-// others on the days before.
+// calendar is a service whose units are booked by the hour. The first bookings, shown of them, are on the days of the
+// calendar, all others on the days before.
 type calendar struct {
 	name, first       string // of its units; of the days
 	idPrefix          string // of the bookings
@@ -25,23 +25,31 @@ type calendar struct {
 	template          [16]byte
 }
 
-// createCalendar creates the service with its units, and the booking that is copied. hours is the rest of a unit in JSON.
+// createCalendar creates the service with its units, and the booking that is copied. hours is the rest of a unit in
+// JSON.
 func (f *figure) createCalendar(s *shop, c *calendar, hours string) {
 	c.service = f.create(s.test, "/services", fmt.Sprintf(`{"name":%q,"duration_minutes":60}`, c.name))
 	unit := ""
 	for n := range c.units {
 		unit = f.create(s.test, "/units", fmt.Sprintf(`{"name":"%s %02d","service_ids":[%q]%s}`, c.name, n, c.service, hours))
 	}
-	const body = `{"customer_id":%q,"service_id":%q,"unit_id":%q,"event_date":"2041-12-31","event_start_time":"16:00","status":"confirmed"}`
+	const body = `{"customer_id":%q,"service_id":%q,"unit_id":%q,"event_date":"2041-12-31","event_start_time":"16:00",` +
+		`"status":"confirmed"}`
 	c.template = f.template(s.test, "/bookings", fmt.Sprintf(body, s.customer, c.service, unit))
 }
 
 // fill stores the bookings from…to of a calendar. No bookings overlap.
 func (f *figure) fill(c *calendar, from, to int) {
-	day := fmt.Sprintf("(date '%s' + case when n <= %[2]d then (n - 1) / %[3]d / %[4]d else -1 - (n - %[2]d - 1) / %[3]d / %[5]d end)",
+	day := fmt.Sprintf(
+		"(date '%s' + case when n <= %[2]d then (n - 1) / %[3]d / %[4]d else -1 - (n - %[2]d - 1) / %[3]d / %[5]d end)",
 		c.first, c.shown, c.units, c.shownADay, c.perDay)
-	at := fmt.Sprintf("(%s + time '09:00' + (n - 1) / %d %% %d * interval '1 hour') at time zone 'America/New_York'", day, c.units, c.perDay)
-	unit := fmt.Sprintf("(select array_agg(u.id order by u.name) from units u where u.name like '%s %%')[1 + (n - 1) %% %d]", c.name, c.units)
+	at := fmt.Sprintf(
+		"(%s + time '09:00' + (n - 1) / %d %% %d * interval '1 hour') at time zone 'America/New_York'", day, c.units,
+		c.perDay,
+	)
+	unit := fmt.Sprintf(
+		"(select array_agg(u.id order by u.name) from units u where u.name like '%s %%')[1 + (n - 1) %% %d]", c.name, c.units,
+	)
 	f.copies("bookings", "bookings", c.template, from, to, map[string]string{
 		"id": rowSQL(c.idPrefix, "n"), "number": fmt.Sprintf("'%.1s-' || n", c.name), "status": "'confirmed'",
 		"unit_id": unit, "starts_at": at, "ends_at": at + " + interval '1 hour'", "event_day": day,
@@ -52,7 +60,8 @@ func (f *figure) fill(c *calendar, from, to int) {
 func (f *figure) availability() {
 	s := f.open()
 	c := &calendar{
-		name: "Visit", first: "2040-01-01", idPrefix: "fd000000-0000-7000-8000-", units: 20, shown: 1000, perDay: 8, shownADay: 1,
+		name: "Visit", first: "2040-01-01", idPrefix: "fd000000-0000-7000-8000-", units: 20, shown: 1000, perDay: 8,
+		shownADay: 1,
 	}
 	var hours []string
 	for _, day := range strings.Fields("mon tue wed thu fri sat sun") {
@@ -72,11 +81,15 @@ func (f *figure) availability() {
 		from = rows + 1
 		inside := f.insideService(s, "/availability?from=2040-01-01&to=2040-03-02&service_id="+c.service)
 		row := report.Row{
-			Figure: fmt.Sprintf("`GET /availability`, 62 days × %d units, %d bookings stored: p50 in the service", c.units, rows),
-			Value:  report.Milliseconds(inside), Target: report.Target{Most: 5},
+			Figure: fmt.Sprintf(
+				"`GET /availability`, 62 days × %d units, %d bookings stored: p50 in the service", c.units, rows,
+			),
+			Value: report.Milliseconds(inside), Target: report.Target{Most: 5},
 		}
 		if first > 0 {
-			row.Baseline, row.Ratio = fmt.Sprintf("of %d: %s", c.shown, report.Milliseconds(first)), report.Ratio(float64(inside), float64(first))
+			row.Baseline, row.Ratio = fmt.Sprintf(
+				"of %d: %s", c.shown, report.Milliseconds(first),
+			), report.Ratio(float64(inside), float64(first))
 		} else {
 			first = inside
 		}
@@ -111,8 +124,9 @@ func (f *figure) insideService(s *shop, path string) time.Duration {
 	return time.Duration(all[len(all)/2] * float64(time.Millisecond))
 }
 
-// pricing measures the processor time of a response with the largest number of prices and rules that the limits allow: 500 packages,
-// 200 rules that all apply at the same time, 12 of them to some packages only, and 300 units. Different rules apply on each day.
+// pricing measures the processor time of a response with the largest number of prices and rules that the limits allow:
+// 500 packages, 200 rules that all apply at the same time, 12 of them to some packages only, and 300 units. Different
+// rules apply on each day.
 func (f *figure) pricing() {
 	s, service := f.open(), ids.New[ids.ServicePrefix]()
 	for _, sql := range []string{
@@ -123,17 +137,22 @@ func (f *figure) pricing() {
 		`insert into packages (tenant_id, livemode, id, service_id, name, currency, base_price)
 			select $1, false, gen_random_uuid(), $2, 'Priced ' || n, 'USD', 100000 + n from generate_series(1, 500) n`,
 		`with p as (select array_agg(id order by name) ids from packages where service_id = $2)
-			insert into holiday_rules (tenant_id, livemode, id, name, date_from, date_to, multiplier_bps, stackable, service_ids, package_ids)
+			insert into holiday_rules
+				(tenant_id, livemode, id, name, date_from, date_to, multiplier_bps, stackable, service_ids, package_ids)
 			select $1, false, gen_random_uuid(), 'Priced ' || n, date '2040-02-01', date '2040-04-02' - n % 62,
 				case n % 2 when 0 then 20001 else 4999 end, true, case when n <= 12 then '{}' else array[$2::uuid] end,
-				case when n <= 12 then (select array_agg(p.ids[1 + (k * (2 * n + 1) + 7 * n) % 500]) from generate_series(1, 100) k) else '{}' end
+				case when n > 12 then '{}'
+					else (select array_agg(p.ids[1 + (k * (2 * n + 1) + 7 * n) % 500]) from generate_series(1, 100) k) end
 			from p, generate_series(1, 200) n`,
 	} {
 		f.execute("bookings", sql, s.id, service.UUID())
 	}
 	f.execute("bookings", `analyze units, unit_services, packages, holiday_rules`)
 	path := "/availability?from=2040-02-01&to=2040-04-02&service_id=" + service.String()
-	ours := &side{name: "`GET /availability`, 62 days × 300 units, 500 packages, 200 stacking rules", target: s.test.target(same(path)), pace: load.Pace{Conns: 1}}
+	ours := &side{
+		name: "`GET /availability`, 62 days × 300 units, 500 packages, 200 stacking rules", target: s.test.target(same(path)),
+		pace: load.Pace{Conns: 1},
+	}
 	f.alternate(ours)
 	f.addCPU(ours.name, ours, 150)
 	f.execute("bookings", `delete from holiday_rules where name like 'Priced %'`) // the other figures have their own

@@ -16,8 +16,8 @@ import (
 	"holdfast.dev/loadtest/internal/stack"
 )
 
-// bookings compares GET /bookings/{id} and POST /bookings with the same SQL in pgbench. A POST has a price, a deposit, a customer, a
-// claim, an idempotency record, a stored response, and an event.
+// bookings compares GET /bookings/{id} and POST /bookings with the same SQL in pgbench. A POST has a price, a deposit,
+// a customer, a claim, an idempotency record, a stored response, and an event.
 func (f *figure) bookings() {
 	s := f.open()
 	get := &side{name: "`GET /bookings/{id}`", target: s.reads()}
@@ -31,7 +31,9 @@ func (f *figure) bookings() {
 	before := f.redisInfo("commandstats", scripts)
 	sample := f.send(get, warmUp)
 	calls := report.Ratio(f.redisInfo("commandstats", scripts)-before, float64(sample.Requests))
-	f.add(report.Row{Figure: get.name + ": round trips to Redis", Value: report.Quantity{Value: calls}, Target: report.Target{Most: 1.005}})
+	f.add(report.Row{
+		Figure: get.name + ": round trips to Redis", Value: report.Quantity{Value: calls}, Target: report.Target{Most: 1.005},
+	})
 	trips := report.Quantity{Value: float64(sent.Trips)}
 	f.add(report.Row{Figure: get.name + ": round trips to PostgreSQL", Value: trips, Target: report.Target{Most: 1}})
 
@@ -40,12 +42,17 @@ func (f *figure) bookings() {
 	barePost := f.replayPost(s)
 	f.compareSQL(post, barePost)
 	f.booking = barePost.each()
-	f.addRate("`POST /bookings` with Idempotency-Key, through gateway and service", post, "pgbench", barePost.Rate(), report.Target{LeastRatio: 0.4})
+	f.addRate(
+		"`POST /bookings` with Idempotency-Key, through gateway and service", post, "pgbench", barePost.Rate(),
+		report.Target{LeastRatio: 0.4},
+	)
 	f.addOwnSQL(post, barePost, 2.2)
 	later := perRequest(post.used.afterCommit(), post.Requests)
 	f.add(report.Row{
-		Figure: "`POST /bookings`: CPU time after the commit (Kafka, and " + strings.Join(readers(), ", ") + " with their databases)",
-		Value:  later, Target: report.Target{Most: 0.6}, Baseline: "in pgbench: " + report.Milliseconds(f.booking).String(),
+		Figure: "`POST /bookings`: CPU time after the commit (Kafka, and " + strings.Join(
+			readers(), ", ",
+		) + " with their databases)",
+		Value: later, Target: report.Target{Most: 0.6}, Baseline: "in pgbench: " + report.Milliseconds(f.booking).String(),
 		Ratio: report.Ratio(later.Value, report.Milliseconds(f.booking).Value),
 	})
 	f.addPrediction(post)
@@ -60,8 +67,8 @@ func (f *figure) addOwnSQL(ours *side, bare *replayed, most float64) {
 	})
 }
 
-// addPrediction compares the rate with the one that follows from the processor time of a request, if all processes and the load
-// generator share the processors. `taskset -c 0 make bench` measures it on one processor.
+// addPrediction compares the rate with the one that follows from the processor time of a request, if all processes and
+// the load generator share the processors. `taskset -c 0 make bench` measures it on one processor.
 func (f *figure) addPrediction(s *side) {
 	all := s.used.platform() + s.used["loadtest"]
 	than := fmt.Sprintf("predicted from %s of CPU time", perRequest(all, s.Requests))
@@ -86,32 +93,43 @@ func (f *figure) redisInfo(section, format string) (value float64) {
 // sizeSlots is the number of the first slot that size books, after those of bookings.
 const sizeSlots = 2_000_000
 
-const relationSize = `select coalesce(sum(pg_total_relation_size(oid)), 0)::float from pg_class where relkind = 'r' and relname ~ '`
+const relationSize = `select coalesce(sum(pg_total_relation_size(oid)), 0)::float from pg_class
+	where relkind = 'r' and relname ~ '`
 
-// size measures what a booking adds to PostgreSQL, Kafka and Redis, and the memory of the processes.
-func (f *figure) size() {
-	s := f.open()
+// sizes are what a booking adds, in bytes unless the unit is empty.
+func (f *figure) sizes() []struct {
+	what, unit string
+	read       func() float64
+} {
 	inDatabase := func(sql string) func() float64 {
 		return func() (size float64) {
 			f.check(f.database("bookings").QueryRow(f.ctx, sql).Scan(&size))
 			return size
 		}
 	}
-	sizes := []struct {
+	row, record := inDatabase(relationSize+`^(bookings|unit_claims)$'`), inDatabase(relationSize+`^idempotency'`)
+	return []struct {
 		what, unit string
 		read       func() float64
 	}{
-		{"its row and its claim in PostgreSQL, with their indexes", "KiB", inDatabase(relationSize + `^(bookings|unit_claims)$'`)},
-		{"the record of its Idempotency-Key, kept for 24 hours", "KiB", inDatabase(relationSize + `^idempotency'`)},
+		{"its row and its claim in PostgreSQL, with their indexes", "KiB", row},
+		{"the record of its Idempotency-Key, kept for 24 hours", "KiB", record},
 		{"write-ahead log of all databases", "KiB", inDatabase("select pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float")},
 		{"its event in Kafka, with the other events that follow", "KiB", func() float64 {
 			bytes, err := f.platform.TopicBytes(f.ctx)
 			f.check(err)
 			return float64(bytes)
 		}},
-		{"its cached response and counters in Redis", "KiB", func() float64 { return f.redisInfo("memory", "used_memory_dataset:%g") }},
+		{"its cached response and counters in Redis", "KiB", func() float64 {
+			return f.redisInfo("memory", "used_memory_dataset:%g")
+		}},
 		{"commands that Redis runs", "", func() float64 { return f.redisInfo("stats", "total_commands_processed:%g") }},
 	}
+}
+
+// size measures what a booking adds to PostgreSQL, Kafka and Redis, and the memory of the processes.
+func (f *figure) size() {
+	s, sizes := f.open(), f.sizes()
 	f.check(f.platform.Drain(f.ctx))
 	before := make([]float64, len(sizes))
 	for i, one := range sizes {
@@ -155,13 +173,17 @@ func (f *figure) race() {
 		all.Wait()
 		took[n] = time.Since(began)
 		slices.Sort(statuses)
-		if statuses[0] != http.StatusCreated || statuses[1] != http.StatusConflict || statuses[clients-1] != http.StatusConflict {
+		won, lost, last := statuses[0], statuses[1], statuses[clients-1]
+		if won != http.StatusCreated || lost != http.StatusConflict || last != http.StatusConflict {
 			f.check(fmt.Errorf("%w: a race ended in %v", errResult, statuses))
 		}
 	}
 	slices.Sort(took)
 	f.add(report.Row{
-		Figure: fmt.Sprintf("%d clients request the same day of one unit, until all get a response; in each of %d races one books it: p50", clients, races),
-		Value:  report.Milliseconds(took[races/2]),
+		Figure: fmt.Sprintf(
+			"%d clients request the same day of one unit, until all get a response; in each of %d races one books it: p50",
+			clients, races,
+		),
+		Value: report.Milliseconds(took[races/2]),
 	})
 }

@@ -86,22 +86,27 @@ func (f *figure) clicks(d *desk) {
 	}
 	f.alternate(ours)
 	f.add(report.Row{
-		Figure: fmt.Sprintf("Console page, %d operators × %d pages/s (today, month, lists, a booking): p50, p95", browsers, pages),
-		Value:  report.Milliseconds(ours.Percentile(50)), Ours: p(ours.Sample, 50) + ", " + p(ours.Sample, 95),
+		Figure: fmt.Sprintf(
+			"Console page, %d operators × %d pages/s (today, month, lists, a booking): p50, p95", browsers, pages,
+		),
+		Value: report.Milliseconds(ours.Percentile(50)), Ours: p(ours.Sample, 50) + ", " + p(ours.Sample, 95),
 	})
-	f.add(report.Row{Figure: "Console page: CPU time of the console", Value: perRequest(ours.used["console"], ours.Requests)})
+	f.add(
+		report.Row{Figure: "Console page: CPU time of the console", Value: perRequest(ours.used["console"], ours.Requests)},
+	)
 	f.addCPU("Console page", ours, 6)
 }
 
 // leftOut matches the number of bookings for which a calendar has no room.
 var leftOut = regexp.MustCompile(`data-more="(\d+)"`)
 
-// month measures the calendar of a month of 50 units with four bookings a day, out of many bookings. The run fails unless the page shows
-// them and says, for each day, how many do not fit.
+// month measures the calendar of a month of 50 units with four bookings a day, out of many bookings. The run fails
+// unless the page shows them and says, for each day, how many do not fit.
 func (f *figure) month(d *desk) {
 	const monthUnits, days, perDay, stored = 50, 31, 4, 100_000
 	c := &calendar{
-		name: "Month", first: "2038-03-01", idPrefix: "fd000000-0000-7000-8001-", units: monthUnits, shown: monthUnits * days * perDay,
+		name: "Month", first: "2038-03-01", idPrefix: "fd000000-0000-7000-8001-", units: monthUnits,
+		shown:  monthUnits * days * perDay,
 		perDay: perDay, shownADay: perDay,
 	}
 	f.createCalendar(d.shop, c, "")
@@ -122,7 +127,11 @@ func (f *figure) month(d *desk) {
 	}}
 	f.alternate(ours)
 	f.add(report.Row{
-		Figure: fmt.Sprintf("Calendar page, %d units × %d days with %d bookings (%d shown, %d stored): p50, p95", monthUnits, days, c.shown, shown, stored),
-		Value:  report.Milliseconds(ours.Percentile(95)), Ours: p(ours.Sample, 50) + ", " + p(ours.Sample, 95), Target: report.Target{Most: 300},
+		Figure: fmt.Sprintf(
+			"Calendar page, %d units × %d days with %d bookings (%d shown, %d stored): p50, p95", monthUnits, days, c.shown,
+			shown, stored,
+		),
+		Value: report.Milliseconds(ours.Percentile(95)), Ours: p(ours.Sample, 50) + ", " + p(ours.Sample, 95),
+		Target: report.Target{Most: 300},
 	})
 }

@@ -19,8 +19,8 @@ import (
 	"holdfast.dev/loadtest/internal/stack"
 )
 
-// gateways are programs in front of the same upstream: a gateway with real identity and Redis, one that writes no log lines, and the
-// peers.
+// gateways are programs in front of the same upstream: a gateway with real identity and Redis, one that writes no log
+// lines, and the peers.
 type gateways struct {
 	upstream     string
 	direct       side
@@ -48,7 +48,8 @@ func (f *figure) openGateways() *gateways {
 	return g
 }
 
-// openPeer starts a peer. A note says what to do if the program is not installed, and one that does not start is a failed figure.
+// openPeer starts a peer. A note says what to do if the program is not installed, and one that does not start is a
+// failed figure.
 func (f *figure) openPeer(g *gateways, name string, start func() (string, error)) {
 	switch addr, err := start(); {
 	case errors.Is(err, stack.ErrMissing):
@@ -65,7 +66,9 @@ func label(peer *side) string { return strings.Replace(peer.name, "-lua", " with
 
 // atGateway returns the GET of a customer at an address.
 func (b *bench) atGateway(name, addr, profiles string) side {
-	return side{name: name, detail: profiles, target: tenant{addr: addr, key: b.demo("DEMO_TEST_KEY").key}.target(same(customerPath))}
+	return side{
+		name: name, detail: profiles, target: tenant{addr: addr, key: b.demo("DEMO_TEST_KEY").key}.target(same(customerPath)),
+	}
 }
 
 // startGateway starts another gateway of the platform in front of the upstream.
@@ -77,19 +80,20 @@ func (f *figure) startGateway(name, upstream, level string) side {
 	return f.atGateway(name, addr, profiles)
 }
 
-// keyOwner returns what nginx with Lua must know: the owner of the API key, as identity returns it to the gateway, and the gateway's
-// key for the service.
+// keyOwner returns what nginx with Lua must know: the owner of the API key, as identity returns it to the gateway, and
+// the gateway's key for the service.
 func (f *figure) keyOwner() stack.Peer {
 	keys, err := caller.ParseKeys(f.settingsOf("gateway")["CALLER_SIGN_KEYS"])
 	f.check(err)
 	demo := f.demo("DEMO_TEST_KEY")
 	me := f.me(demo)
-	p := stack.Peer{Limit: stack.Limit, Target: "customers", Scope: "read:customers", Token: demo.key, Caller: caller.Caller{
-		Tenant: me.Tenant, Timezone: "America/New_York", Currency: "USD", PolicyVersion: 1, Mode: caller.Test, Credential: me.ID, Kind: "api_key",
-		Scopes: me.Scopes,
-	}}
+	p := stack.Peer{Limit: stack.Limit, Target: "customers", Scope: "read:customers", Token: demo.key}
+	p.Caller = caller.Caller{
+		Tenant: me.Tenant, Timezone: "America/New_York", Currency: "USD", PolicyVersion: 1, Mode: caller.Test,
+		Credential: me.ID, Kind: "api_key", Scopes: me.Scopes,
+	}
 	if len(keys[p.Target]) == 0 || !slices.Contains(me.Scopes, p.Scope) {
-		f.check(fmt.Errorf("%w: the gateway has no key for %s, or the API key lacks the scope %s", errResult, p.Target, p.Scope))
+		f.check(fmt.Errorf("%w: no key for %s, or the API key lacks %s", errResult, p.Target, p.Scope))
 	}
 	p.Key = keys[p.Target][0]
 	return p
@@ -102,9 +106,15 @@ const createSize = 1024
 func (f *figure) gatewayCPU() {
 	g := f.openGateways()
 	normal, warn, create, peers := g.normal, g.warn, g.normal, slices.Clone(g.peers)
-	body := fmt.Sprintf(`{"event_date":"2031-05-05","notes":%q}`, strings.Repeat("x", createSize-len(`{"event_date":"2031-05-05","notes":""}`)))
-	create.target = tenant{addr: g.normal.target.Addr, key: f.demo("DEMO_TEST_KEY").key}.post(func(n int) (path, key, text string) {
-		return "/bookings", fmt.Sprintf("cpu-%d", n), body // with another Idempotency-Key each, so that no response is a replay
+	body := fmt.Sprintf(
+		`{"event_date":"2031-05-05","notes":%q}`,
+		strings.Repeat("x", createSize-len(`{"event_date":"2031-05-05","notes":""}`)),
+	)
+	demo := tenant{addr: g.normal.target.Addr, key: f.demo("DEMO_TEST_KEY").key}
+	create.target = demo.post(func(n int) (path, key, text string) {
+		return "/bookings", fmt.Sprintf(
+			"cpu-%d", n,
+		), body // with another Idempotency-Key each, so that no response is a replay
 	})
 	sides := []*side{&normal, &warn, &create}
 	for i := range peers {
@@ -112,7 +122,9 @@ func (f *figure) gatewayCPU() {
 	}
 	f.alternate(sides...)
 	add := func(figure string, s, peer *side, t report.Target) {
-		row := report.Row{Figure: figure + "; CPU per request", Value: micros(s, added(s.name)), Ours: withRedis(s), Target: t}
+		row := report.Row{Figure: figure + "; CPU per request", Value: micros(
+			s, added(s.name),
+		), Ours: withRedis(s), Target: t}
 		if peer != nil {
 			row.Figure, row.Baseline = row.Figure+", compared with "+label(peer), label(peer)+": "+withRedis(peer)
 			row.Ratio = report.Ratio(row.Value.Value, micros(peer, added(peer.name)).Value)
@@ -128,7 +140,9 @@ func (f *figure) gatewayCPU() {
 			add(work, &normal, peer, report.Target{MostRatio: 1})
 		}
 	}
-	figure := fmt.Sprintf("gateway: POST with a body of %d bytes and an Idempotency-Key, whose response is cached", createSize)
+	figure := fmt.Sprintf(
+		"gateway: POST with a body of %d bytes and an Idempotency-Key, whose response is cached", createSize,
+	)
 	add(figure, &create, nil, report.Target{Most: 180})
 }
 
@@ -142,53 +156,55 @@ func withRedis(s *side) string {
 	return fmt.Sprintf("%s (Redis %s)", micros(s, added(s.name)), micros(s, "redis"))
 }
 
-// latency measures how much time the gateway and its peers add to the direct call, at each rate. The ratios use the total times, because
+// latency measures how much time the gateway and its peers add to the direct call. The ratios use the total times, because
 // the time that nginx adds is too small for a divisor.
 func (f *figure) latency() {
+	const rate = 1000
 	g := f.openGateways()
-	for _, rate := range []int{250, 500, 1000} {
-		all := append([]side{g.direct, g.normal}, g.peers...)
-		var sides []*side
-		for i := range all {
-			all[i].pace, all[i].timed = load.Pace{Conns: openConnections, Rate: rate}, true
-			sides = append(sides, &all[i])
+	direct, ours, peers := g.direct, g.normal, slices.Clone(g.peers)
+	sides := []*side{&direct, &ours}
+	for i := range peers {
+		sides = append(sides, &peers[i])
+	}
+	for _, s := range sides {
+		s.pace, s.timed = load.Pace{Conns: openConnections, Rate: rate}, true
+	}
+	f.alternate(sides...)
+	for i, percentile := range []float64{50, 99} {
+		total := ours.Percentile(percentile)
+		row := report.Row{
+			Figure:   fmt.Sprintf("gateway: p%.0f added at %d req/s", percentile, rate),
+			Value:    report.Milliseconds(total - direct.Percentile(percentile)),
+			Baseline: "direct: " + p(direct.Sample, percentile), Target: report.Target{Most: []float64{0.25, 1}[i]},
 		}
-		f.alternate(sides...)
-		for _, percentile := range []float64{50, 99} {
-			direct, total := all[0].Percentile(percentile), all[1].Percentile(percentile)
-			row := report.Row{
-				Figure: fmt.Sprintf("gateway: p%.0f added at %d req/s", percentile, rate), Value: report.Milliseconds(total - direct),
-				Baseline: "direct: " + p(all[0].Sample, percentile),
-			}
-			row.Ours = fmt.Sprintf("%s (%s in all)", row.Value, p(all[1].Sample, percentile))
-			if rate == 1000 {
-				row.Target.Most = map[float64]float64{50: 0.25, 99: 1}[percentile]
-			}
+		row.Ours = fmt.Sprintf("%s (%s in all)", row.Value, p(ours.Sample, percentile))
+		f.add(row)
+		title := row.Figure
+		for _, peer := range sides[2:] {
+			other := peer.Percentile(percentile)
+			row.Figure, row.Target = title+", compared with "+label(peer), report.Target{}
+			row.Baseline = fmt.Sprintf("%s: %s in all", label(peer), p(peer.Sample, percentile))
+			row.Ratio = report.Ratio(float64(total), float64(other))
 			f.add(row)
-			row.Target = report.Target{}
-			figure := row.Figure
-			for _, peer := range sides[2:] {
-				other := peer.Percentile(percentile)
-				row.Figure, row.Ratio = figure+", compared with "+label(peer), report.Ratio(float64(total), float64(other))
-				row.Baseline = fmt.Sprintf("%s: %s (%s in all)", label(peer), report.Milliseconds(other-direct), p(peer.Sample, percentile))
-				f.add(row)
-			}
 		}
 	}
 }
 
-// openConnections limits the number of running requests in the open model. A request without a free connection waits, and its time
-// counts.
+// openConnections limits the number of running requests in the open model. A request without a free connection waits,
+// and its time counts.
 const openConnections = 64
 
-// connections measures the memory that the gateway uses for each keep-alive connection that has been served and waits for its next
-// request. The run fails unless every connection is served twice.
+// connections measures the memory that the gateway uses for each keep-alive connection that has been served and waits
+// for its next request. The run fails unless every connection is served twice.
 func (f *figure) connections() {
 	const clients, otherFiles = 10_000, 500
 	var files syscall.Rlimit
 	f.check(syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files))
 	if files.Max < clients+otherFiles { // both processes raise their own limit up to this one
-		f.check(fmt.Errorf("%w: at most %d open files are allowed, and %d are needed: raise ulimit -Hn", errResult, files.Max, clients+otherFiles))
+		f.check(fmt.Errorf(
+			"%w: at most %d open files are allowed, and %d are needed: raise ulimit -Hn", errResult, files.Max,
+			clients+otherFiles,
+		))
 	}
 	one := f.openGateways().normal
 	f.send(&one, warmUp)
@@ -205,9 +221,9 @@ func (f *figure) connections() {
 	})
 }
 
-// noisy compares the latency of a tenant's requests alone with their latency next to a tenant that sends 20 times its limit through three
-// gateways. Each response to the neighbor must be of success. It sends enough for a 99th percentile that a few slow responses do not
-// decide.
+// noisy compares the latency of a tenant's requests alone with their latency next to a tenant that sends 20 times its
+// limit through three gateways. Each response to the neighbor must be of success. It sends enough for a 99th percentile
+// that a few slow responses do not decide.
 func (f *figure) noisy() {
 	const limit, rate, count = 3000, 1000, 3
 	f.identity("tenant", "limits", "--tenant", "demo", "--json", "--requests-per-minute", strconv.Itoa(limit))
@@ -221,7 +237,7 @@ func (f *figure) noisy() {
 		quiet.target = tenant{addr: one.target.Addr, key: f.demo("OTHER_TEST_KEY").key}.target(same(customerPath))
 	}
 	crowded := quiet
-	takeTurns(func() { f.serve(&quiet) }, func() {
+	runRounds(func() { f.serve(&quiet) }, func() {
 		var senders errgroup.Group
 		for _, one := range noise {
 			senders.Go(func() error {
@@ -235,8 +251,11 @@ func (f *figure) noisy() {
 	f.identity("tenant", "limits", "--tenant", "demo", "--json", "--reset")
 	for _, percentile := range []float64{50, 99} {
 		row := report.Row{
-			Figure: fmt.Sprintf("a tenant next to another that sends %d req/s, 20 times its limit, through %d gateways: p%.0f", rate, count, percentile),
-			Value:  report.Milliseconds(crowded.Percentile(percentile)), Baseline: "alone: " + p(quiet.Sample, percentile),
+			Figure: fmt.Sprintf(
+				"a tenant next to another that sends %d req/s, 20 times its limit, through %d gateways: p%.0f", rate, count,
+				percentile,
+			),
+			Value: report.Milliseconds(crowded.Percentile(percentile)), Baseline: "alone: " + p(quiet.Sample, percentile),
 			Ratio: report.Ratio(float64(crowded.Percentile(percentile)), float64(quiet.Percentile(percentile))),
 		}
 		if percentile == 99 {

@@ -18,7 +18,8 @@ const historyFile = "loadtest/history.csv"
 // historySeconds is the shortest run that is added to historyFile. Shorter ones vary too much.
 const historySeconds = 10
 
-// compare returns warnings about figures that are worse than in earlier runs, and stores this run if it belongs to a commit.
+// compare returns warnings about figures that are worse than in earlier runs, and stores this run if it belongs to a
+// commit.
 func (b *bench) compare(ctx context.Context, checkout string) ([]string, error) {
 	path := filepath.Join(checkout, historyFile)
 	past, err := history.Read(path)

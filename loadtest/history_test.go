@@ -35,7 +35,8 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// TestRunsOfACleanWorkTreeAreStored checks that the stored figures do not count as a change, so that the next run is stored too.
+// TestRunsOfACleanWorkTreeAreStored checks that the stored figures do not count as a change, so that the next run is
+// stored too.
 func TestRunsOfACleanWorkTreeAreStored(t *testing.T) {
 	t.Parallel()
 	dir := checkoutWithHistory(t)

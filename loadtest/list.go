@@ -19,8 +19,8 @@ import (
 // rowStride is a prime number, so that consecutive reads are far from each other and no row is read twice.
 const rowStride = 7_368_787
 
-// timing is the median time of a request, and that of a plain read in alternation with it. The small list and the large one are measured
-// minutes apart, and the machine's speed changes in between.
+// timing is the median time of a request, and that of a plain read in alternation with it. The small list and the large
+// one are measured minutes apart, and the machine's speed changes in between.
 type timing struct{ page, plain time.Duration }
 
 func (t timing) String() string {
@@ -29,8 +29,8 @@ func (t timing) String() string {
 
 func (t timing) reads() float64 { return report.Ratio(float64(t.page), float64(t.plain)) }
 
-// list compares requests to a list of BENCH_ROWS bookings with the same requests to a small one, both relative to the plain read that was
-// measured with them.
+// list compares requests to a list of BENCH_ROWS bookings with the same requests to a small one, both relative to the
+// plain read that was measured with them.
 func (f *figure) list() {
 	s := f.open()
 	small := f.listTimes(s, smallList)
@@ -40,29 +40,36 @@ func (f *figure) list() {
 	large := f.listTimes(s, f.Rows)
 	for _, what := range slices.Sorted(maps.Keys(large)) {
 		f.add(report.Row{
-			Figure: fmt.Sprintf("%s of %d rows, p50", what, f.Rows), Value: report.Milliseconds(large[what].page), Ours: large[what].String(),
-			Baseline: fmt.Sprintf("of %d rows: %s", smallList, small[what]), Ratio: report.Ratio(large[what].reads(), small[what].reads()),
-			Target: report.Target{MostRatio: 1.2},
+			Figure: fmt.Sprintf("%s of %d rows, p50", what, f.Rows), Value: report.Milliseconds(large[what].page),
+			Ours:     large[what].String(),
+			Baseline: fmt.Sprintf("of %d rows: %s", smallList, small[what]),
+			Ratio:    report.Ratio(large[what].reads(), small[what].reads()),
+			Target:   report.Target{MostRatio: 1.2},
 		})
 	}
 }
 
-// listTimes returns the times of a list with that many rows: its first page and the deep one, a read of one of its rows, and a write to
-// it, each one request at a time.
+// listTimes returns the times of a list with that many rows: its first page and the deep one, a read of one of its
+// rows, and a write to it, each one request at a time.
 func (f *figure) listTimes(s *shop, rows int) map[string]timing {
 	times := map[string]timing{}
 	for what, target := range map[string]load.Target{
 		"`GET " + firstPage + "`, first page":         s.live.target(same(firstPage)),
 		"`GET " + firstPage + "`, page of the cursor": s.live.target(same(s.deep)),
-		"`GET /bookings/{id}`, any":                   s.live.target(func(n int) string { return bookingPath(rowPrefix, n*rowStride%rows+1) }),
+		"`GET /bookings/{id}`, any": s.live.target(
+			func(n int) string { return bookingPath(rowPrefix, n*rowStride%rows+1) },
+		),
 		"`POST /bookings`, one client, to a list": s.live.post(func(n int) (path, key, body string) {
 			s.listed++ // one request at a time
-			return "/bookings", fmt.Sprintf("bench-list-%d", s.listed), fmt.Sprintf(`{"customer_id":%q,"unit_id":%q,"event_date":%q}`, s.customer,
-				publicID("un", rowUUID(unitPrefix, s.listed%units)), firstDay.AddDate(0, 0, s.listed/units).Format(time.DateOnly))
+			unit, day := publicID("un", rowUUID(unitPrefix, s.listed%units)), firstDay.AddDate(0, 0, s.listed/units)
+			body = fmt.Sprintf(`{"customer_id":%q,"unit_id":%q,"event_date":%q}`, s.customer, unit, day.Format(time.DateOnly))
+			return "/bookings", fmt.Sprintf("bench-list-%d", s.listed), body
 		}),
 	} {
 		page := &side{name: what, target: target, pace: load.Pace{Conns: 1}, timed: true}
-		plain := &side{name: "plain read", target: s.live.target(same("/services?limit=1")), pace: load.Pace{Conns: 1}, timed: true}
+		plain := &side{
+			name: "plain read", target: s.live.target(same("/services?limit=1")), pace: load.Pace{Conns: 1}, timed: true,
+		}
 		f.alternate(page, plain)
 		times[what] = timing{page: page.Percentile(50), plain: plain.Percentile(50)}
 	}
@@ -82,8 +89,9 @@ var searches = []struct {
 	{"a word of the oldest tenth", "legacy", 0},
 }
 
-// search fills the live mode of the tenant with customers and searches among them, one request at a time. Then it measures a list while
-// more clients than the service has connections send searches that must collect all their matches.
+// search fills the live mode of the tenant with customers and searches among them, one request at a time. Then it
+// measures a list while more clients than the service has connections send searches that must collect all their
+// matches.
 func (f *figure) search() {
 	s := f.open()
 	f.fillCustomers(s)
@@ -91,7 +99,8 @@ func (f *figure) search() {
 		one := &side{name: title, target: t, pace: load.Pace{Conns: 1}, timed: true}
 		f.alternate(one)
 		f.add(report.Row{
-			Figure: title + ", p50", Value: report.Milliseconds(one.Percentile(50)), Baseline: "p99 " + p(one.Sample, 99), Target: report.Target{Most: most},
+			Figure: title + ", p50", Value: report.Milliseconds(one.Percentile(50)), Baseline: "p99 " + p(one.Sample, 99),
+			Target: report.Target{Most: most},
 		})
 	}
 	for _, one := range searches {
@@ -105,7 +114,10 @@ func (f *figure) search() {
 	for range clients {
 		all.Go(func() error { return s.live.repeat(busy, "/api/v1/customers?q=legacy") })
 	}
-	measure(fmt.Sprintf("`GET /customers?limit=1` while %d clients send `q=legacy`", clients), s.test.target(same("/customers?limit=1")), 50)
+	measure(
+		fmt.Sprintf("`GET /customers?limit=1` while %d clients send `q=legacy`", clients),
+		s.test.target(same("/customers?limit=1")), 50,
+	)
 	end()
 	f.check(all.Wait())
 }

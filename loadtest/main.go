@@ -1,6 +1,6 @@
-// Command loadtest compares Holdfast with known programs on this machine: the gateway with nginx, bookings with pgbench running their
-// own SQL, and a page of a large list with the same page of a small one. It starts a complete platform with its own data and removes
-// it afterwards.
+// Command loadtest compares Holdfast with known programs on this machine: the gateway with nginx, bookings with pgbench
+// running their own SQL, and a page of a large list with the same page of a small one. It starts a complete platform
+// with its own data and removes it afterwards.
 package main
 
 import (
@@ -28,8 +28,8 @@ import (
 	"holdfast.dev/loadtest/internal/stack"
 )
 
-// figures are measured in this order. The first ones need an idle platform and a copy of small databases, and those before the last
-// one few tenants.
+// figures are measured in this order. The first ones need an idle platform and a copy of small databases, and those
+// before the last one few tenants.
 var figures = []struct {
 	name    string // in BENCH_ONLY
 	measure func(*figure)
@@ -70,8 +70,8 @@ type settings struct {
 // upstreamCommand is the command that serves the fixed response: `loadtest upstream HOST:PORT`.
 const upstreamCommand = "upstream"
 
-// maxSeconds limits the bookings that are created through the API to days before the template's day: with 64 a day, there are
-// slots for 17,000 per second.
+// maxSeconds limits the bookings that are created through the API to days before the template's day: with 64 a day,
+// there are slots for 17,000 per second.
 const maxSeconds = 300
 
 var (
@@ -83,7 +83,8 @@ func main() {
 	root := &cobra.Command{Use: "loadtest", Short: "Benchmark Holdfast against nginx and pgbench"}
 	root.AddCommand(
 		&cobra.Command{
-			Use: "bench", Short: "Start a temporary platform, print a table of results, and delete the platform", Args: cobra.NoArgs,
+			Use: "bench", Short: "Start a temporary platform, print a table of results, and delete the platform",
+			Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				cfg, err := readSettings()
 				if err != nil {
@@ -139,8 +140,8 @@ type bench struct {
 	shop      *shop                // nil before its first use, as the next ones
 	gateways  *gateways
 	people    []*browser
-	// booking is the processor time of PostgreSQL for a booking's transaction in pgbench, with which the processor time of other
-	// requests is compared; 0: not measured.
+	// booking is the processor time of PostgreSQL for a booking's transaction in pgbench, with which the processor time of
+	// other requests is compared; 0: not measured.
 	booking time.Duration
 }
 
@@ -172,7 +173,9 @@ func (b *bench) say(format string, args ...any) {
 }
 
 func run(ctx context.Context, cfg settings, out io.Writer) error {
-	b := &bench{settings: cfg, table: &report.Table{}, began: time.Now(), load: loadAverage(), databases: map[string]*pgx.Conn{}}
+	b := &bench{
+		settings: cfg, table: &report.Table{}, began: time.Now(), load: loadAverage(), databases: map[string]*pgx.Conn{},
+	}
 	checkout, err := os.Getwd()
 	if err != nil {
 		return err

@@ -43,12 +43,12 @@ func TestSidesAlternate(t *testing.T) {
 	t.Parallel()
 	var order []string
 	side := func(name string) func() { return func() { order = append(order, name) } }
-	takeTurns(side("a"), side("b"))
+	runRounds(side("a"), side("b"))
 	if want := []string{"a", "b", "a", "b", "a", "b"}; !slices.Equal(order, want) {
 		t.Errorf("order %v", order)
 	}
 	b, calls := &bench{table: &report.Table{}, began: time.Now()}, 0
-	b.try(t.Context(), "list", func(f *figure) { takeTurns(func() { f.check(io.ErrUnexpectedEOF) }, func() { calls++ }) })
+	b.try(t.Context(), "list", func(f *figure) { runRounds(func() { f.check(io.ErrUnexpectedEOF) }, func() { calls++ }) })
 	if b.table.Failed() != 1 || calls != 0 {
 		t.Errorf("%d figures failed after %d calls", b.table.Failed(), calls)
 	}
@@ -59,8 +59,8 @@ func TestSidesAlternate(t *testing.T) {
 	}
 }
 
-// TestAFigureThatFailsIsNamed checks that a failed figure is reported with its error, that the others are measured and printed,
-// and that the run ends with an error.
+// TestAFigureThatFailsIsNamed checks that a failed figure is reported with its error, that the others are measured and
+// printed, and that the run ends with an error.
 func TestAFigureThatFailsIsNamed(t *testing.T) {
 	t.Parallel()
 	b := &bench{table: &report.Table{}, began: time.Now()}
@@ -96,8 +96,8 @@ func TestAFigureThatFailsIsNamed(t *testing.T) {
 	fine.try(ended, "cpu", func(*figure) { t.Error("it is still measured") })
 }
 
-// TestMissingPeersAreLeftOut checks that a program that is not installed costs only a line that says what to do, and that one that
-// does not start counts as a failed figure.
+// TestMissingPeersAreLeftOut checks that a program that is not installed costs only a line that says what to do, and
+// that one that does not start counts as a failed figure.
 func TestMissingPeersAreLeftOut(t *testing.T) {
 	t.Parallel()
 	b := &bench{table: &report.Table{}, platform: &stack.Platform{}, began: time.Now()}

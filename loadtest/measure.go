@@ -29,8 +29,8 @@ func (b *bench) slice() time.Duration {
 	return time.Duration((b.Seconds+rounds-1)/rounds) * time.Second
 }
 
-// spare returns how many rows are prepared for a figure of b.Seconds, its warm-ups, and requests that are still running when its
-// rounds end.
+// spare returns how many rows are prepared for a figure of b.Seconds, its warm-ups, and requests that are still running
+// when its rounds end.
 func (b *bench) spare() int { return perSecond * (rounds*int((b.slice()+warmUp).Seconds()) + 2) }
 
 // side is one of the sides of a figure that alternate.
@@ -39,8 +39,8 @@ type side struct {
 	target load.Target
 	do     func(ctx context.Context, conn, n int) error // instead of a request to the target
 	pace   load.Pace
-	// timed reports that only the times of the requests are measured. Otherwise a slice includes everything that follows its requests,
-	// and used is the processor time of all of it.
+	// timed reports that only the times of the requests are measured. Otherwise a slice includes everything that follows
+	// its requests, and used is the processor time of all of it.
 	timed  bool
 	used   usage
 	detail string // address of the profiles of its own process; empty: none
@@ -54,7 +54,9 @@ func (f *figure) send(s *side, d time.Duration) (sample load.Sample) {
 	pace.Conns = cmp.Or(pace.Conns, connections)
 	var err error
 	if s.do != nil {
-		sample, err = load.Each(f.ctx, pace, d, func(ctx context.Context, conn, n int) error { return s.do(ctx, conn, first+n) })
+		sample, err = load.Each(
+			f.ctx, pace, d, func(ctx context.Context, conn, n int) error { return s.do(ctx, conn, first+n) },
+		)
 	} else {
 		t.Nth = func(n int) []byte { return s.target.Nth(first + n) }
 		sample, err = load.Send(f.ctx, t, pace, d)
@@ -68,18 +70,18 @@ func (f *figure) send(s *side, d time.Duration) (sample load.Sample) {
 
 // alternate runs rounds of the sides.
 func (f *figure) alternate(sides ...*side) {
-	var turns []func()
+	var steps []func()
 	for _, s := range sides {
-		turns = append(turns, func() { f.serve(s) })
+		steps = append(steps, func() { f.serve(s) })
 	}
-	takeTurns(turns...)
+	runRounds(steps...)
 }
 
-// takeTurns calls each of the turns once per round.
-func takeTurns(turns ...func()) {
+// runRounds calls each of the steps once per round.
+func runRounds(steps ...func()) {
 	for range rounds {
-		for _, turn := range turns {
-			turn()
+		for _, step := range steps {
+			step()
 		}
 	}
 }
@@ -101,8 +103,9 @@ func (f *figure) serve(s *side) {
 	}
 }
 
-// account calls slice and returns the processor time of everything that it causes. It begins and ends when no event is waiting, because
-// some services collect events for up to a second. The time that the idle platform needs during the last wait is subtracted.
+// account calls slice and returns the processor time of everything that it causes. It begins and ends when no event is
+// waiting, because some services collect events for up to a second. The time that the idle platform needs during the
+// last wait is subtracted.
 func (f *figure) account(slice func()) usage {
 	f.check(f.platform.Drain(f.ctx))
 	resting := f.processors()
@@ -123,9 +126,13 @@ func (f *figure) addRate(figure string, ours *side, than string, rate float64, t
 	})
 }
 
-// addCPU adds the processor time of all processes per request, compared with that of PostgreSQL for a booking's transaction in pgbench.
+// addCPU adds the processor time of all processes per request, compared with that of PostgreSQL for a booking's
+// transaction in pgbench.
 func (f *figure) addCPU(figure string, s *side, most float64) {
-	row := report.Row{Figure: figure + ": CPU time of all processes", Value: perRequest(s.used.platform(), s.Requests), Target: report.Target{Most: most}}
+	row := report.Row{
+		Figure: figure + ": CPU time of all processes", Value: perRequest(s.used.platform(), s.Requests),
+		Target: report.Target{Most: most},
+	}
 	if f.booking > 0 {
 		row.Baseline = "a booking in pgbench: " + report.Milliseconds(f.booking).String()
 		row.Ratio = report.Ratio(row.Value.Value, report.Milliseconds(f.booking).Value)
@@ -144,8 +151,8 @@ func p(s load.Sample, percentile float64) string {
 	return report.Milliseconds(s.Percentile(percentile)).String()
 }
 
-// profile records CPU profiles of the services, and of the side's own process, during a slice, if BENCH_PROFILE is set. The returned
-// function waits for them. Profiles cost a few percent.
+// profile records CPU profiles of the services, and of the side's own process, during a slice, if BENCH_PROFILE is set.
+// The returned function waits for them. Profiles cost a few percent.
 func (f *figure) profile(s *side) (done func()) {
 	if f.Profile == "" {
 		return func() {}

@@ -38,8 +38,12 @@ type browser struct {
 func (b *bench) openBrowser(n int) *browser {
 	jar, _ := cookiejar.New(nil) // it never returns an error
 	return &browser{
-		Client: &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		base:   "http://" + b.demo("").addr, network: network(n),
+		Client: &http.Client{Jar: jar, CheckRedirect: func(
+			*http.Request, []*http.Request,
+		) error {
+			return http.ErrUseLastResponse
+		}},
+		base: "http://" + b.demo("").addr, network: network(n),
 		email: fmt.Sprintf("bench%d@example.com", n%operators), password: b.platform.Env["OPERATOR_PASSWORD"],
 	}
 }
@@ -48,7 +52,9 @@ func (b *bench) openBrowser(n int) *browser {
 func network(n int) string { return fmt.Sprintf("198.18.%d.%d", n>>8&255, n&255) }
 
 // send sends a request and returns the redirect address and the body of the response.
-func (p *browser) send(ctx context.Context, method, path string, form url.Values, status int) (to *url.URL, body string, err error) {
+func (p *browser) send(
+	ctx context.Context, method, path string, form url.Values, status int,
+) (to *url.URL, body string, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, p.base+path, strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, "", err
@@ -83,28 +89,33 @@ func (p *browser) submit(ctx context.Context, path string, form url.Values, stat
 }
 
 func (p *browser) signIn(ctx context.Context) error {
-	_, err := p.submit(ctx, "/oauth/sign-in", url.Values{"email": {p.email}, "password": {p.password}}, http.StatusSeeOther)
+	_, err := p.submit(
+		ctx, "/oauth/sign-in", url.Values{"email": {p.email}, "password": {p.password}}, http.StatusSeeOther,
+	)
 	return err
 }
 
 // flow consents to an app's request and exchanges the code for tokens, as the app does.
 func (p *browser) flow(ctx context.Context, client, redirect string) error {
-	const verifier, challenge = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+	const verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+	const challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 	to, err := p.submit(ctx, "/oauth/authorize?"+url.Values{
-		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {redirect}, "scope": {"read:bookings write:bookings"}, "state": {"bench"},
+		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {redirect},
+		"scope": {"read:bookings write:bookings"}, "state": {"bench"},
 		"code_challenge": {challenge}, "code_challenge_method": {"S256"},
 	}.Encode(), url.Values{"mode": {"test"}, "decision": {"allow"}}, http.StatusSeeOther)
 	if err != nil {
 		return err
 	}
 	_, _, err = p.send(ctx, http.MethodPost, "/oauth/token", url.Values{
-		"grant_type": {"authorization_code"}, "client_id": {client}, "code": {to.Query().Get("code")}, "code_verifier": {verifier},
+		"grant_type": {"authorization_code"}, "client_id": {client}, "code": {to.Query().Get("code")},
+		"code_verifier": {verifier},
 	}, http.StatusOK)
 	return err
 }
 
 const (
-	perConnection = 8 // alternating operators of each connection: an operator's 51st grant for an app would end the first one
+	perConnection = 8 // alternating operators: an operator's 51st grant for an app would end the first one
 	operators     = perConnection * connections
 )
 
@@ -116,7 +127,8 @@ func (f *figure) openBrowsers() []*browser {
 	id := rowSQL(rowPrefix, "n")
 	for _, sql := range []string{
 		`insert into operators (id, email, email_lower, name, password_hash, created_at, updated_at)
-			select ` + id + `, 'bench' || n || '@example.com', 'bench' || n || '@example.com', 'Bench', o.password_hash, now(), now()
+			select ` + id + `, 'bench' || n || '@example.com', 'bench' || n || '@example.com', 'Bench', o.password_hash,
+				now(), now()
 			from operators o, generate_series(0, $2 - 1) n where o.email_lower = $1`,
 		`insert into memberships (tenant_id, operator_id, role, created_at) select m.tenant_id, ` + id + `, m.role, now()
 			from memberships m join operators o on o.id = m.operator_id, generate_series(0, $2 - 1) n where o.email_lower = $1`,
@@ -142,17 +154,19 @@ func (f *figure) signIns() {
 		defer fresh.CloseIdleConnections()
 		return fresh.signIn(ctx)
 	}}
-	alone := &side{name: "argon2id", timed: true, pace: load.Pace{Conns: runtime.NumCPU()}, do: func(_ context.Context, _, n int) error {
+	alone := &side{name: "argon2id", timed: true, pace: load.Pace{Conns: runtime.NumCPU()}}
+	alone.do = func(_ context.Context, _, n int) error {
 		argon2.IDKey([]byte("a long enough password"), []byte(strconv.Itoa(1<<40+n)), 1, 64<<10, 1, 32)
 		return nil
-	}}
+	}
 	f.alternate(ours, alone)
 	_, peak, err := stack.Resident(pid)
 	f.check(err)
 	f.addRate(ours.name, ours, "argon2id alone, 64 MiB", alone.Rate(), report.Target{})
 	f.addCPU(ours.name, ours, 0)
 	f.add(report.Row{
-		Figure: fmt.Sprintf("the service's memory while %d sign in at once", connections), Value: report.Quantity{Value: peak / mebi, Unit: "MiB"},
+		Figure:   fmt.Sprintf("the service's memory while %d sign in at once", connections),
+		Value:    report.Quantity{Value: peak / mebi, Unit: "MiB"},
 		Baseline: fmt.Sprintf("before: %.0f MiB", idle/mebi), Target: report.Target{Most: 512},
 	})
 }
@@ -164,9 +178,10 @@ func (f *figure) flows() {
 		f.check(one.signIn(f.ctx))
 	}
 	client, redirect := f.platform.Env["OAUTH_CLIENT_ID"], f.platform.Env["OAUTH_REDIRECT_URI"]
-	ours := &side{name: "Consent page, consent and exchange of the code", do: func(ctx context.Context, conn, n int) error {
+	ours := &side{name: "Consent page, consent and exchange of the code"}
+	ours.do = func(ctx context.Context, conn, n int) error {
 		return people[conn*perConnection+n/connections%perConnection].flow(ctx, client, redirect)
-	}}
+	}
 	f.alternate(ours)
 	f.add(report.Row{Figure: ours.name, Value: report.PerSecond(ours.Rate())})
 	f.addCPU(ours.name, ours, 0)
@@ -188,17 +203,26 @@ func (f *figure) refresh() {
 		numbers[n], families[n], tokens[n] = n, family[:], whole[:]
 	}
 	id := rowSQL(rowPrefix, "n")
-	f.execute("identity", `insert into oauth_grants (tenant_id, livemode, id, app_id, operator_id, scopes, redirect_uri, code_hash, code_challenge,
-			code_expires_at, exchanged_at, family_hash, refresh_hash, rotated_at, refresh_expires_at, ends_at, created_at)
-		select p.tenant_id, false, `+id+`, p.id, m.operator_id, '{read:bookings}', '', sha256((`+id+`)::text::bytea), '', now(), now(), family, refresh,
-			now(), now() + interval '30 days', now() + interval '1 year', now()
-		from unnest($3::int[], $4::bytea[], $5::bytea[]) made(n, family, refresh), oauth_apps p join memberships m on m.tenant_id = p.tenant_id
+	f.execute("identity", `
+		insert into oauth_grants (tenant_id, livemode, id, app_id, operator_id, scopes, redirect_uri, code_hash,
+			code_challenge, code_expires_at, exchanged_at, family_hash, refresh_hash, rotated_at, refresh_expires_at,
+			ends_at, created_at)
+		select p.tenant_id, false, `+id+`, p.id, m.operator_id, '{read:bookings}', '', sha256((`+id+`)::text::bytea),
+			'', now(), now(), family, refresh, now(), now() + interval '30 days', now() + interval '1 year', now()
+		from unnest($3::int[], $4::bytea[], $5::bytea[]) created(n, family, refresh),
+			oauth_apps p join memberships m on m.tenant_id = p.tenant_id
 			join operators o on o.id = m.operator_id and o.email_lower = $1 where $2 = any(p.redirect_uris)`,
 		f.platform.Env["OPERATOR_EMAIL"], f.platform.Env["OAUTH_REDIRECT_URI"], numbers, families, tokens)
-	ours := &side{name: "`POST /oauth/token` with a refresh token", target: load.Target{Addr: f.demo("").addr, Nth: func(n int) []byte {
-		form := url.Values{"grant_type": {"refresh_token"}, "client_id": {f.platform.Env["OAUTH_CLIENT_ID"]}, "refresh_token": {refreshToken(n)}}
-		return load.Request(http.MethodPost, "/oauth/token", []string{"X-Forwarded-For: " + network(n), formType}, form.Encode())
-	}}}
+	ours := &side{name: "`POST /oauth/token` with a refresh token"}
+	ours.target = load.Target{Addr: f.demo("").addr, Nth: func(n int) []byte {
+		form := url.Values{
+			"grant_type": {"refresh_token"}, "client_id": {f.platform.Env["OAUTH_CLIENT_ID"]},
+			"refresh_token": {refreshToken(n)},
+		}
+		return load.Request(
+			http.MethodPost, "/oauth/token", []string{"X-Forwarded-For: " + network(n), formType}, form.Encode(),
+		)
+	}}
 	f.alternate(ours)
 	f.addRate(ours.name, ours, "budget", 1000, report.Target{LeastRatio: 1})
 	f.addCPU(ours.name, ours, 0)

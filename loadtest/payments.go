@@ -36,7 +36,9 @@ func (b *bench) atStripe() string { return strings.TrimPrefix(b.platform.Env["ST
 // control calls the control API of the simulation.
 func (f *figure) control(path, body string, out any) {
 	token := f.settingsOf("stripe")["LOCAL_STRIPE_CONTROL_TOKEN"]
-	f.decode(f.atStripe(), load.Request(http.MethodPost, "/_control/"+path, []string{"Authorization: Bearer " + token}, body), out)
+	f.decode(
+		f.atStripe(), load.Request(http.MethodPost, "/_control/"+path, []string{"Authorization: Bearer " + token}, body), out,
+	)
 }
 
 // cardTenants creates tenants with an account and a booking each.
@@ -54,7 +56,8 @@ func (f *figure) cardTenants(slug string, count int) []*cardTenant {
 // unpriced is a booking that accepts any payment.
 const unpriced = `{"event_date":"2030-06-01"}`
 
-// connect creates an account at the simulation, connects it to the tenant, and configures it to send its events to the platform.
+// connect creates an account at the simulation, connects it to the tenant, and configures it to send its events to the
+// platform.
 func (f *figure) connect(t *cardTenant) {
 	var account struct {
 		Keys struct {
@@ -69,7 +72,9 @@ func (f *figure) connect(t *cardTenant) {
 		Events []string `json:"webhook_events"`
 	}
 	of := []string{"--tenant", f.me(t.tenant).Tenant.String(), "--mode", "test"}
-	output := f.gatewayCommand("STRIPE_SECRET_KEY="+t.secret, append([]string{"connect", "--publishable-key", t.public}, of...)...)
+	output := f.gatewayCommand(
+		"STRIPE_SECRET_KEY="+t.secret, append([]string{"connect", "--publishable-key", t.public}, of...)...,
+	)
 	f.check(json.Unmarshal(output, &connected))
 	form := url.Values{"url": {"http://" + t.addr + connected.Path}, "enabled_events[]": connected.Events}.Encode()
 	var endpoint struct{ Secret string }
@@ -79,7 +84,9 @@ func (f *figure) connect(t *cardTenant) {
 
 // gatewayCommand runs `payments gateway` with the service's settings and a secret, and returns its output.
 func (f *figure) gatewayCommand(secret string, args ...string) []byte {
-	cmd := exec.CommandContext(f.ctx, filepath.Join(f.platform.Dir, "bin", "payments"), append([]string{"gateway"}, args...)...)
+	cmd := exec.CommandContext(
+		f.ctx, filepath.Join(f.platform.Dir, "bin", "payments"), append([]string{"gateway"}, args...)...,
+	)
 	cmd.Dir, cmd.Env = f.platform.Dir, append(os.Environ(), secret)
 	for key, value := range f.settingsOf("payments") {
 		cmd.Env = append(cmd.Env, key+"="+value)
@@ -97,37 +104,42 @@ func intentOf(booking string) string {
 	return fmt.Sprintf(`{"booking_id":%q,"amount_minor":2500,"currency":"USD"}`, booking)
 }
 
-// intents compares the creation of payment intents with the simulation of Stripe alone, which responds after 300 ms. It has as many
-// parallel calls as payments may have for these accounts. The platform has more requests: some are before their call, and some after it.
+// intents compares the creation of payment intents with the simulation of Stripe alone, which responds after 300 ms. It
+// has as many parallel calls as payments may have for these accounts. The platform has more requests: some are before
+// their call, and some after it.
 func (f *figure) intents() {
 	all := f.cardTenants("intents", 51)
 	const latency = "300ms"
 	f.control("latency", fmt.Sprintf(`{"latency":%q}`, latency), &struct{}{})
 	defer f.control("latency", `{"latency":"0s"}`, &struct{}{})
 	form := url.Values{
-		"amount": {"2500"}, "currency": {"usd"}, "capture_method": {"automatic"}, "automatic_payment_methods[enabled]": {"true"},
-		"metadata[holdfast_payment]": {"pmt_bench"}, "metadata[booking_id]": {"bk_bench"},
+		"amount": {"2500"}, "currency": {"usd"}, "capture_method": {"automatic"},
+		"automatic_payment_methods[enabled]": {"true"},
+		"metadata[holdfast_payment]":         {"pmt_bench"}, "metadata[booking_id]": {"bk_bench"},
 	}.Encode()
 	for _, part := range []struct {
 		name              string
 		tenants           []*cardTenant
 		clients, inFlight int
 	}{{"one tenant", all[:1], 96, 64}, {"50 tenants", all[1:], 192, 128}} {
-		ours := &side{name: "`POST /payment-intents`, " + part.name, pace: load.Pace{Conns: part.clients}, target: load.Target{
+		ours := &side{name: "`POST /payment-intents`, " + part.name, pace: load.Pace{Conns: part.clients}}
+		ours.target = load.Target{
 			Addr: all[0].addr, Nth: func(n int) []byte {
 				t := part.tenants[n%len(part.tenants)]
 				return t.request(http.MethodPost, "/payment-intents", fmt.Sprintf("%s-%d", part.name, n), intentOf(t.booking))
 			},
-		}}
-		alone := &side{name: "the stand-in, " + part.name, pace: load.Pace{Conns: part.inFlight}, timed: true, target: load.Target{
+		}
+		alone := &side{name: "the stand-in, " + part.name, pace: load.Pace{Conns: part.inFlight}, timed: true}
+		alone.target = load.Target{
 			Addr: f.atStripe(), Nth: func(n int) []byte {
 				return stripe("/v1/payment_intents", form, "Authorization: Bearer "+part.tenants[n%len(part.tenants)].secret,
 					fmt.Sprintf("Idempotency-Key: alone-%s-%d", part.name, n))
 			},
-		}}
+		}
 		f.alternate(ours, alone)
-		f.addRate(fmt.Sprintf("`POST /payment-intents` with Idempotency-Key, %s, %d at once, Stripe responds after %s", part.name, part.clients, latency),
-			ours, fmt.Sprintf("the stand-in alone, %d at once", part.inFlight), alone.Rate(), report.Target{LeastRatio: 0.9})
+		title := fmt.Sprintf("%s, %d at once, Stripe responds after %s", ours.name, part.clients, latency)
+		than := fmt.Sprintf("the stand-in alone, %d at once", part.inFlight)
+		f.addRate(title, ours, than, alone.Rate(), report.Target{LeastRatio: 0.9})
 		f.noteCPU(ours)
 	}
 }
@@ -135,8 +147,8 @@ func (f *figure) intents() {
 // paidEvents are the events that follow a payment.
 var paidEvents = []string{"payment.succeeded", "booking.updated"}
 
-// paid measures how long after a confirmation with a card the events of the payment and of its booking are delivered: at a rate that two
-// cores sustain, and at the target rate.
+// paid measures how long after a confirmation with a card the events of the payment and of its booking are delivered:
+// at a rate that two cores sustain, and at the target rate.
 func (f *figure) paid() {
 	for i, rate := range []int{25, 100} {
 		tenants := f.cardTenants(fmt.Sprintf("paid-%d", rate), 20)
@@ -162,7 +174,9 @@ func (f *figure) paid() {
 			}
 		})
 		for _, event := range paidEvents {
-			f.addTail(fmt.Sprintf("%s, from the confirmation at Stripe to the delivery of `%s`:", ours.name, event), samples[event])
+			f.addTail(
+				fmt.Sprintf("%s, from the confirmation at Stripe to the delivery of `%s`:", ours.name, event), samples[event],
+			)
 		}
 		f.addCPU(ours.name, ours, []float64{0, 10}[i])
 	}

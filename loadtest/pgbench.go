@@ -22,9 +22,10 @@ import (
 
 // replayed counts the transactions of pgbench so far.
 type replayed struct {
-	script       string
-	url          string                                               // of the platform's database, with the service's own role
-	start        func(ctx context.Context, db *pgx.Conn) (int, error) // where :i starts; nil if nothing is written
+	script string
+	url    string // of the database, with the service's own role
+	// start returns where :i starts; nil if nothing is written.
+	start        func(ctx context.Context, db *pgx.Conn) (int, error)
 	transactions float64
 	elapsed      time.Duration
 	used         time.Duration // of PostgreSQL
@@ -40,7 +41,7 @@ func (r *replayed) each() time.Duration {
 
 // compareSQL alternates rounds of the platform, and of pgbench on its PostgreSQL while everything else is stopped.
 func (f *figure) compareSQL(ours *side, bare *replayed) {
-	takeTurns(func() { f.serve(ours) }, func() {
+	runRounds(func() { f.serve(ours) }, func() {
 		f.check(f.platform.Drain(f.ctx))
 		f.check(f.platform.Alone(f.ctx, func() error { return f.replay(bare) }))
 	})
@@ -70,7 +71,8 @@ func (f *figure) replay(r *replayed) error {
 	f.say("pgbench, %s: %.0f/s", filepath.Base(r.script), rate)
 	r.used += after - before
 	r.transactions, r.elapsed = r.transactions+rate*f.slice().Seconds(), r.elapsed+f.slice()
-	for _, sql := range []string{"delete from outbox where id >= '" + eventPrefix + "000000000000'", "vacuum outbox, bookings", "checkpoint"} {
+	discard := "delete from outbox where id >= '" + eventPrefix + "000000000000'"
+	for _, sql := range []string{discard, "vacuum outbox, bookings", "checkpoint"} {
 		if err == nil {
 			_, err = db.Exec(f.ctx, sql)
 		}
@@ -105,7 +107,8 @@ func (s *shop) freeSlots(ctx context.Context, admin *pgx.Conn) (int, error) {
 // record sends one request to the service bookings and returns what it sent to PostgreSQL, and the response.
 func (f *figure) record(s *shop, route string, request []byte) (sent *sqlbench.Recording, body []byte) {
 	statements, lines := f.platform.Follow(postgres), f.platform.Follow("bookings")
-	sent, err := sqlbench.Record(f.ctx, f.database("bookings"), f.settingsOf("bookings")["DATABASE_URL"], route, statements, lines, func() (err error) {
+	url := f.settingsOf("bookings")["DATABASE_URL"]
+	sent, err := sqlbench.Record(f.ctx, f.database("bookings"), url, route, statements, lines, func() (err error) {
 		body, err = load.Once(f.ctx, s.test.addr, request)
 		return err
 	})
@@ -126,13 +129,15 @@ func (f *figure) replayGet(s *shop) (*replayed, *sqlbench.Recording) {
 func (f *figure) replayPost(s *shop) *replayed {
 	for try := 0; ; try++ {
 		key := fmt.Sprintf("bench-recorded-%d", try)
-		sent, body := f.record(s, "/bookings", s.test.request(http.MethodPost, "/bookings", key, s.bookingBody(0, recordedOn(try))))
+		sent, body := f.record(
+			s, "/bookings", s.test.request(http.MethodPost, "/bookings", key, s.bookingBody(0, recordedOn(try))),
+		)
 		if sent.Contains("booking_counters") && try < 4 {
 			continue // one request in sixteen also reserves numbers for the next ones
 		}
-		var made struct{ ID, Number string }
-		f.check(json.Unmarshal(body, &made))
-		vary, err := varyPost(made.ID, made.Number, key)
+		var created struct{ ID, Number string }
+		f.check(json.Unmarshal(body, &created))
+		vary, err := varyPost(created.ID, created.Number, key)
 		f.check(err)
 		bare := f.script("post", sent, vary)
 		bare.start = s.freeSlots
@@ -140,11 +145,13 @@ func (f *figure) replayPost(s *shop) *replayed {
 	}
 }
 
-// recordedOn returns the day of an attempt. Later attempts book later days. pgbench books from the day after the last one, so no
-// day conflicts.
+// recordedOn returns the day of an attempt. Later attempts book later days. pgbench books from the day after the last
+// one, so no day conflicts.
 func recordedOn(try int) time.Time { return recordedDay.AddDate(0, 0, try) }
 
-var errTrips = errors.New("the recorded statements make another number of round trips than the service has counted: update beginsTrip")
+var errTrips = errors.New(
+	"the recorded statements make another number of round trips than the service has counted: update beginsTrip",
+)
 
 // script writes a pgbench script to the folder of the platform's data and checks its number of round trips.
 func (f *figure) script(name string, r *sqlbench.Recording, v sqlbench.Vary) *replayed {
@@ -193,12 +200,13 @@ func laterDay(text string) string {
 	}
 }
 
-// beginsTrip reports whether the service waits before it sends the statement: PostgreSQL's log does not show which statements were
-// sent in one batch. The number of round trips is compared with the service's own count.
+// beginsTrip reports whether the service waits before it sends the statement: PostgreSQL's log does not show which
+// statements were sent in one batch. The number of round trips is compared with the service's own count.
 func beginsTrip(before, s sqlbench.Statement) bool {
 	sql := strings.TrimSpace(s.SQL)
 	switch {
-	case sql == "begin", strings.HasPrefix(sql, "with stamp"), strings.Contains(sql, "from unit_claims") && strings.HasSuffix(sql, "for update"),
+	case sql == "begin", strings.HasPrefix(sql, "with stamp"),
+		strings.Contains(sql, "from unit_claims") && strings.HasSuffix(sql, "for update"),
 		strings.HasPrefix(sql, "insert into outbox"): // sent with the stored response and the commit
 		return true
 	case strings.HasPrefix(sql, "select") && strings.Contains(sql, "for no key update"):

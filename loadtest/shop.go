@@ -115,7 +115,8 @@ func (f *figure) me(t tenant) (me struct {
 	ID     string
 	Tenant ids.Tenant `json:"tenant_id"`
 	Scopes []string
-}) {
+},
+) {
 	f.call(t, http.MethodGet, "/me", "", &me)
 	return me
 }
@@ -156,7 +157,8 @@ func (f *figure) settingsOf(service string) map[string]string {
 	return settings
 }
 
-// database connects to a service's database, not subject to row-level security. The connection stays open until the end of the run.
+// database connects to a service's database, not subject to row-level security. The connection stays open until the end
+// of the run.
 func (f *figure) database(service string) *pgx.Conn {
 	if f.databases[service] == nil {
 		db, err := f.platform.Admin(f.ctx, f.settingsOf(service)["DATABASE_URL"])
@@ -172,14 +174,16 @@ func (f *figure) execute(service, sql string, args ...any) {
 	f.check(err)
 }
 
-// copies inserts copies n = from…to of a row into a table of a service. own contains the SQL of the columns that differ.
+// copies inserts copies n = from…to of a row in test mode into a table of a service. own contains the SQL of the
+// columns that differ.
 func (f *figure) copies(service, table string, row [16]byte, from, to int, own map[string]string) {
-	f.check(bulk.Copy(f.ctx, f.database(service), table, row, from, to, own))
+	condition := fmt.Sprintf("id = '%x' and not livemode", row)
+	f.check(bulk.Copy(f.ctx, f.database(service), table, condition, from, to, own))
 }
 
-// The days of the bookings that are created through the API range from firstDay to the template's day. recordedDay is the day of
-// the booking whose SQL is recorded, near the last day that the contract allows. The contract does not limit pgbench, which books
-// later days.
+// The days of the bookings that are created through the API range from firstDay to the template's day. recordedDay is
+// the day of the booking whose SQL is recorded, near the last day that the contract allows. The contract does not limit
+// pgbench, which books later days.
 var (
 	firstDay    = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 	recordedDay = time.Date(2199, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -200,7 +204,7 @@ type shop struct {
 	pack, customer string
 	template       [16]byte // a booking in test mode that is copied
 	listed         int      // bookings that list has created
-	deep           string   // path of a page of the list in live mode: all rows of the second half, and all later ones, are newer
+	deep           string   // path of a page in live mode: the second half of the list, and all later rows, are newer
 }
 
 // open returns the shop. The first call adds its units, a customer, and the small list of bookings in live mode.
@@ -215,7 +219,8 @@ func (f *figure) open() *shop {
 	s.template = f.template(s.test, "/bookings", s.bookingBody(0, recordedDay.AddDate(-1, 0, 0)))
 	for _, table := range []string{"services", "units", "packages", "customers"} { // the rows of the list refer to them
 		f.execute("bookings", fmt.Sprintf(`insert into %[1]s
-			select (jsonb_populate_record(t, '{"livemode": true}')).* from %[1]s t where tenant_id = $1 and not livemode`, table), s.id)
+			select (jsonb_populate_record(t, '{"livemode": true}')).* from %[1]s t
+			where tenant_id = $1 and not livemode`, table), s.id)
 	}
 	f.copies("bookings", "bookings", s.template, 1, smallList/2, listed("number"))
 	var page struct {
@@ -273,7 +278,8 @@ func (s *shop) nthBooking(n int) string {
 	return s.bookingBody(n%units, firstDay.AddDate(0, 0, n/units))
 }
 
-// reads returns the gateway with a GET of each row of the small list in turn, and bookings with a POST of each slot from the first.
+// reads returns the gateway with a GET of each row of the small list in turn, and bookings with a POST of each slot
+// from the first.
 func (s *shop) reads() load.Target {
 	return s.live.target(func(n int) string { return bookingPath(rowPrefix, n%smallList+1) })
 }

@@ -23,8 +23,9 @@ const slotTable = `create extension btree_gist;
 	create table bookings (tenant_id uuid, livemode bool, id uuid primary key, number text unique, unit_id uuid, day date, during tstzrange,
 		exclude using gist (unit_id with =, during with &&))`
 
-// TestPgbenchNeverRunsOutOfSlots checks that pgbench never books a taken slot, regardless of earlier bookings. The recorded
-// booking can take several attempts, each of which leaves a booking. Then pgbench runs the script several times.
+// TestPgbenchNeverRunsOutOfSlots checks that pgbench never books a taken slot, regardless of earlier bookings. The
+// recorded booking can take several attempts, each of which leaves a booking. Then pgbench runs the script several
+// times.
 func TestPgbenchNeverRunsOutOfSlots(t *testing.T) {
 	t.Parallel()
 	address := scratchDatabase(t)

@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/libs/apikey"
 
+	"holdfast.dev/loadtest/internal/bulk"
 	"holdfast.dev/loadtest/internal/load"
 	"holdfast.dev/loadtest/internal/report"
 )
@@ -30,9 +31,12 @@ func (f *figure) tenants() {
 	f.storeTenants(s)
 	f.say("creating the endpoints of half of %d tenants", tenantCount)
 	body := fmt.Sprintf(`{"url":"%s/many","event_types":["booking.created"]}`, sink.URL)
-	endpoints := &side{name: "endpoints", pace: load.Pace{Conns: 1}, target: load.Target{Addr: s.test.addr, Nth: func(n int) []byte {
-		return tenant{key: manyKey(2 * n % tenantCount * keysPerTenant)}.request(http.MethodPost, "/webhook-endpoints", fmt.Sprintf("many-%d", n), body)
-	}}}
+	endpoints := &side{name: "endpoints", pace: load.Pace{Conns: 1}}
+	endpoints.target = load.Target{Addr: s.test.addr, Nth: func(n int) []byte {
+		return tenant{key: manyKey(2 * n % tenantCount * keysPerTenant)}.request(
+			http.MethodPost, "/webhook-endpoints", fmt.Sprintf("many-%d", n), body,
+		)
+	}}
 	for endpoints.next < tenantCount/2 {
 		f.send(endpoints, warmUp)
 	}
@@ -40,17 +44,20 @@ func (f *figure) tenants() {
 		return t.request(http.MethodGet, bookingPath(tenantPrefix, tenant), "", "")
 	})
 	f.compareTenants("`POST /bookings`, with deliveries", s.test.addr, func(t tenant, _, n int) []byte {
-		return t.request(http.MethodPost, "/bookings", fmt.Sprintf("many-%d-%d", time.Now().UnixNano(), n), `{"event_date":"2040-05-04"}`)
+		return t.request(
+			http.MethodPost, "/bookings", fmt.Sprintf("many-%d-%d", time.Now().UnixNano(), n), `{"event_date":"2040-05-04"}`,
+		)
 	})
 }
 
 // compareTenants compares the n-th requests of all tenants with those of few.
 func (f *figure) compareTenants(title, addr string, request func(t tenant, number, n int) []byte) {
 	of := func(count int) *side {
-		return &side{name: fmt.Sprintf("%s of %d tenants", title, count), target: load.Target{Addr: addr, Nth: func(n int) []byte {
+		nth := func(n int) []byte {
 			number := n % count // neighbors in time are different tenants
 			return request(tenant{key: manyKey(number*keysPerTenant + n/count%keysPerTenant)}, number+1, n)
-		}}}
+		}
+		return &side{name: fmt.Sprintf("%s of %d tenants", title, count), target: load.Target{Addr: addr, Nth: nth}}
 	}
 	many, few := of(tenantCount), of(fewTenants)
 	for many.next < tenantCount*keysPerTenant { // one request with each key
@@ -59,8 +66,12 @@ func (f *figure) compareTenants(title, addr string, request func(t tenant, numbe
 	f.alternate(many, few)
 	all, bare := perRequest(many.used.platform(), many.Requests), perRequest(few.used.platform(), few.Requests)
 	f.add(report.Row{
-		Figure: fmt.Sprintf("%s, %d tenants, %d keys, %d endpoints: CPU time of all processes", title, tenantCount, tenantCount*keysPerTenant, tenantCount/2),
-		Value:  all, Baseline: fmt.Sprintf("%d of these tenants: %s", fewTenants, bare), Ratio: report.Ratio(all.Value, bare.Value),
+		Figure: fmt.Sprintf(
+			"%s, %d tenants, %d keys, %d endpoints: CPU time of all processes", title, tenantCount, tenantCount*keysPerTenant,
+			tenantCount/2,
+		),
+		Value: all, Baseline: fmt.Sprintf("%d of these tenants: %s", fewTenants, bare),
+		Ratio:  report.Ratio(all.Value, bare.Value),
 		Target: report.Target{MostRatio: 1.3},
 	})
 	f.noteCPU(many)
@@ -75,16 +86,19 @@ func (f *figure) storeTenants(s *shop) {
 		keys[i], hashes[i] = i, hash[:]
 	}
 	id := rowSQL(tenantPrefix, "n")
-	f.execute("identity", `insert into tenants
-		select (jsonb_populate_record(t, jsonb_build_object('tenant_id', `+id+`, 'slug', 'many-' || n))).*
-		from tenants t, generate_series(1, $2::int) n where t.tenant_id = $1`, s.id, tenantCount)
+	identity, demo := f.database("identity"), fmt.Sprintf("tenant_id = '%x'", s.id)
+	own := map[string]string{"tenant_id": id, "slug": "'many-' || n"}
+	f.check(bulk.Copy(f.ctx, identity, "tenants", demo, 1, tenantCount, own))
 	f.execute("identity", `insert into audit_heads (tenant_id, seq, hash)
 		select `+id+`, 0, decode(repeat('00', 32), 'hex') from generate_series(1, $1::int) n`, tenantCount)
 	f.execute("identity", `insert into api_keys
-		select (jsonb_populate_record(k, jsonb_build_object('tenant_id', `+id+`, 'id', gen_random_uuid(), 'hash', made.hash))).*
-		from api_keys k, unnest($2::int[], $3::bytea[]) made(key, hash) cross join lateral (select 1 + made.key / $4::int n) of_tenant
-		where k.id = (select id from api_keys where tenant_id = $1 and not livemode order by created_at limit 1)`, s.id, keys, hashes, keysPerTenant)
-	f.execute("identity", `analyze tenants, api_keys`)
+		select (jsonb_populate_record(
+			k, jsonb_build_object('tenant_id', `+id+`, 'id', gen_random_uuid(), 'hash', created.hash))).*
+		from api_keys k, unnest($2::int[], $3::bytea[]) created(key, hash)
+			cross join lateral (select 1 + created.key / $4::int n) of_tenant
+		where k.id = (select id from api_keys where tenant_id = $1 and not livemode order by created_at limit 1)`,
+		s.id, keys, hashes, keysPerTenant)
+	f.execute("identity", `analyze api_keys`)
 	template := f.template(s.test, "/bookings", `{"event_date":"2040-05-03"}`)
 	f.copies("bookings", "bookings", template, 1, tenantCount, map[string]string{"tenant_id": id, "id": id})
 }

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/loadtest/internal/stack"
 )
 
-// usage is the processor time by process. The time of PostgreSQL's server processes is listed separately for each service whose
-// database they serve.
+// usage is the processor time by process. The time of PostgreSQL's server processes is listed separately for each
+// service whose database they serve.
 type usage map[string]time.Duration
 
 // postgres is the name of PostgreSQL's processes that serve no database, and of those that have ended.
@@ -64,8 +64,8 @@ func (u usage) per(requests float64) string {
 	return strings.Join(parts, ", ")
 }
 
-// platform returns the time of all processes of the platform, except some. The load generator, the simulation of Stripe, and the
-// added processes do not belong to the platform.
+// platform returns the time of all processes of the platform, except some. The load generator, the simulation of
+// Stripe, and the added processes do not belong to the platform.
 func (u usage) platform(except ...string) time.Duration {
 	var sum time.Duration
 	for name, used := range u {
@@ -87,8 +87,8 @@ func readers() []string {
 	return all
 }
 
-// afterCommit returns the time that bookings' events cost after their transaction: Kafka, and the services that read them with their
-// databases. It excludes the relay of bookings, which is part of that service.
+// afterCommit returns the time that bookings' events cost after their transaction: Kafka, and the services that read
+// them with their databases. It excludes the relay of bookings, which is part of that service.
 func (u usage) afterCommit() time.Duration {
 	sum := u["kafka"] + u["kafka-embedded"]
 	for _, name := range readers() {
@@ -126,7 +126,9 @@ func (b *bench) processors() usage {
 	for _, name := range proto.ServiceNames() {
 		databases[stack.DatabasePrefix+name] = name
 	}
-	servers, _ := stack.ByDatabase(own[postgres], slices.Collect(maps.Keys(databases))) // after an error, they are listed as a whole
+	servers, _ := stack.ByDatabase(
+		own[postgres], slices.Collect(maps.Keys(databases)),
+	) // after an error, they are listed as a whole
 	for database, used := range servers {
 		all[ofService(databases[database])] += used
 		all[postgres] -= used
@@ -148,14 +150,16 @@ func (f *figure) idle() {
 	used := f.processors().since(before)
 	f.add(report.Row{
 		Figure: "idle platform besides Kafka: CPU time of all processes",
-		Value:  report.Quantity{Value: used.platform("kafka", "kafka-embedded").Seconds() / idleTime.Seconds(), Unit: "cores"},
+		Value: report.Quantity{
+			Value: used.platform("kafka", "kafka-embedded").Seconds() / idleTime.Seconds(), Unit: "cores",
+		},
 		Target: report.Target{Most: 0.1},
 	})
 	f.table.Note("idle platform, CPU µs per second: %s", used.per(idleTime.Seconds()))
 }
 
-// held returns how many bytes a process uses in its heap and its stacks after a garbage collection, according to its own metrics. The
-// rest of its memory is reserved for later use.
+// held returns how many bytes a process uses in its heap and its stacks after a garbage collection, according to its
+// own metrics. The rest of its memory is reserved for later use.
 func (f *figure) held(addr string) (sum float64) {
 	_, err := get(f.ctx, "http://"+addr+"/debug/pprof/heap?gc=1")
 	f.check(err)

@@ -25,8 +25,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestUsageOfThePlatform checks that the load generator, the simulation of Stripe and added processes do not count, and that the time after a commit
-// is that of Kafka, of the readers, and of their databases.
+// TestUsageOfThePlatform checks that the load generator, the simulation of Stripe and added processes do not count, and
+// that the time after a commit is that of Kafka, of the readers, and of their databases.
 func TestUsageOfThePlatform(t *testing.T) {
 	t.Parallel()
 	used := usage{

@@ -58,15 +58,18 @@ func (f *figure) deliveries(e *endpoints, tenants int) {
 		}
 	}
 	f.add(report.Row{
-		Figure: fmt.Sprintf("webhooks, %s: %d waiting deliveries, from the commit of their events to the last delivery", e.name, backlog),
-		Value:  report.PerSecond(f.burst(e, backlog).Rate()), Target: report.Target{Least: budgetRate},
+		Figure: fmt.Sprintf(
+			"webhooks, %s: %d waiting deliveries, from the commit of their events to the last delivery", e.name, backlog,
+		),
+		Value: report.PerSecond(f.burst(e, backlog).Rate()), Target: report.Target{Least: budgetRate},
 	})
 }
 
 // addTail adds the median and the 99th percentile, which must be below a second.
 func (f *figure) addTail(title string, s load.Sample) {
 	f.add(report.Row{
-		Figure: title + " p50 / p99", Value: report.Milliseconds(s.Percentile(99)), Ours: p(s, 50) + " / " + p(s, 99), Target: report.Target{Most: 1000},
+		Figure: title + " p50 / p99", Value: report.Milliseconds(s.Percentile(99)), Ours: p(s, 50) + " / " + p(s, 99),
+		Target: report.Target{Most: 1000},
 	})
 }
 
@@ -79,7 +82,10 @@ func (f *figure) listen(began func(body []byte) (time.Time, bool)) *load.Sink {
 
 // addEndpoint creates an endpoint with high limits for one type of event.
 func (f *figure) addEndpoint(t tenant, url, event string) {
-	f.create(t, "/webhook-endpoints", fmt.Sprintf(`{"url":%q,"event_types":[%q],"max_in_flight":100,"max_per_second":5000}`, url, event))
+	f.create(
+		t, "/webhook-endpoints",
+		fmt.Sprintf(`{"url":%q,"event_types":[%q],"max_in_flight":100,"max_per_second":5000}`, url, event),
+	)
 }
 
 // await waits until that many deliveries have arrived since a time.
@@ -108,8 +114,8 @@ func (f *figure) steady(e *endpoints, rate int) load.Sample {
 	return f.await(e.sink, start, total*each*e.fan)
 }
 
-// publish commits n events of the tenants in turn in one transaction, into the outbox of customers: its relay, Kafka, and the
-// webhooks service process them.
+// publish commits n events of the tenants in turn in one transaction, into the outbox of customers: its relay, Kafka,
+// and the webhooks service process them.
 func (e *endpoints) publish(ctx context.Context, first, n int) error {
 	rows := make([][]any, n)
 	for i := range rows {
@@ -118,14 +124,17 @@ func (e *endpoints) publish(ctx context.Context, first, n int) error {
 		message, err := proto.Marshal(&eventsv1.Event{
 			Id: id.String(), Type: "customer.created", TenantId: tenant.String(), ObjectId: object, ResourceVersion: 1,
 			CreatedAt: timestamppb.New(id.Time()), RequestId: "req_bench", PreviousAttributes: []byte(`{}`),
-			Object: fmt.Appendf(nil, `{"company":null,"created_at":"2026-01-01T00:00:00.123456Z","email":"bench@example.com","first_name":"Bench","id":%q,`+
-				`"last_name":"Mark","metadata":{"order":"17"},"mode":"test","name":"Bench Mark","object":"customer","phone":null,`+
+			Object: fmt.Appendf(nil, `{"company":null,"created_at":"2026-01-01T00:00:00.123456Z",`+
+				`"email":"bench@example.com","first_name":"Bench","id":%q,"last_name":"Mark",`+
+				`"metadata":{"order":"17"},"mode":"test","name":"Bench Mark","object":"customer","phone":null,`+
 				`"updated_at":"2026-01-01T00:00:00.123456Z","version":1}`, object),
 		})
 		if err != nil {
 			return err
 		}
-		rows[i] = []any{tenant.UUID(), false, id.UUID(), "customers", object, int32(crc32.ChecksumIEEE([]byte(object)) % 8), message}
+		rows[i] = []any{
+			tenant.UUID(), false, id.UUID(), "customers", object, int32(crc32.ChecksumIEEE([]byte(object)) % 8), message,
+		}
 	}
 	columns := []string{"tenant_id", "livemode", "id", "topic", "aggregate_id", "hash", "message"}
 	_, err := e.outbox.CopyFrom(ctx, pgx.Identifier{"outbox"}, columns, pgx.CopyFromRows(rows))

@@ -3,7 +3,7 @@
 import exec from 'k6/execution';
 import { Counter } from 'k6/metrics';
 import type { AvailabilityDay, AvailabilitySlot, Booking } from '../../sdks/typescript/src/types.gen.ts';
-import { all, call, get, must, ok, post, read, type Page } from './lib/api.ts';
+import { all, call, get, must, ok, patch, post, read, type Page } from './lib/api.ts';
 import { addDays, hoursOpen, makeCatalogue, retire, slot, type Catalogue } from './lib/catalogue.ts';
 import { arrivals, calm, none, seconds, whole } from './lib/env.ts';
 
@@ -102,6 +102,6 @@ export function book({ catalogue: c }: Season): void {
 
 export function teardown({ catalogue: c, rules }: Season): void {
   difference.add(Math.abs(taken(offered(c)) - all<Booking>(`/bookings?service_id=${c.service}`).length));
-  rules.forEach((rule) => call({ method: 'PATCH', path: `/holiday-rules/${rule}`, body: { active: false } }));
+  rules.forEach((rule) => call(patch(`/holiday-rules/${rule}`, { active: false })));
   retire(c);
 }

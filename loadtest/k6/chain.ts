@@ -1,5 +1,5 @@
-// From a lead to a paid deposit, many in parallel: each quote is accepted twice with the same key, and has one booking and one
-// invoice.
+// From a lead to a paid deposit, many in parallel: each quote is accepted twice with the same key, and has one booking
+// and one invoice.
 
 import exec from 'k6/execution';
 import { Counter, Trend } from 'k6/metrics';
@@ -12,7 +12,7 @@ const rate = whole('RATE', 5);
 const duration = seconds('DURATION', '30s');
 
 const completed = new Counter('completed');
-const bookings = new Counter('not_one_booking'); // chains whose lead, quote, and invoice do not refer to the same booking
+const bookings = new Counter('not_one_booking'); // chains whose lead, quote, and invoice have different bookings
 const invoices = new Counter('not_one_invoice'); // bookings without exactly one paid invoice
 const unconfirmed = new Counter('left_unconfirmed');
 const repeated = new Counter('repeat_differs'); // repeated accepts with a different response

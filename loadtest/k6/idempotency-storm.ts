@@ -1,4 +1,5 @@
-// Many users send the same request with the same Idempotency-Key at the same time, for many keys. Each request takes effect once.
+// Many users send the same request with the same Idempotency-Key at the same time, for many keys. Each request takes
+// effect once.
 
 import http from 'k6/http';
 import exec from 'k6/execution';

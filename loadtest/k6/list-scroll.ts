@@ -1,4 +1,5 @@
-// Clients read a list of thousands of rows by cursor, in both orders, while rows are inserted. No row is returned twice or left out.
+// Clients read a list of thousands of rows by cursor, in both orders, while rows are inserted. No row is returned twice
+// or left out.
 
 import { sleep } from 'k6';
 import exec from 'k6/execution';

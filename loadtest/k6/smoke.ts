@@ -2,8 +2,10 @@
 
 import { check } from 'k6';
 import { Counter } from 'k6/metrics';
-import type { AvailabilityDay, AvailabilityExplanation, Booking, Customer } from '../../sdks/typescript/src/types.gen.ts';
-import { all, call, get, ok, post, read, refusal, until, type Answer, type Event, type Page } from './lib/api.ts';
+import type { AvailabilityDay, AvailabilityExplanation } from '../../sdks/typescript/src/types.gen.ts';
+import type { Booking, Customer } from '../../sdks/typescript/src/types.gen.ts';
+import type { Answer, Event, Page } from './lib/api.ts';
+import { all, call, get, ok, patch, post, read, refusal, until } from './lib/api.ts';
 import { makeCatalogue, slot, type Catalogue } from './lib/catalogue.ts';
 
 const finished = new Counter('finished'); // stays 0 if an iteration is interrupted
@@ -15,7 +17,8 @@ export { retire as teardown } from './lib/catalogue.ts';
 
 export default function (c: Catalogue): void {
   check(call({ method: 'GET', path: '/me' }), { 'the key is known': ok });
-  check(call({ method: 'GET', path: '/nothing' }), { 'an unknown path is 404 not_found': (a) => refused(a, 404, 'not_found') });
+  const nothing = call({ method: 'GET', path: '/nothing' });
+  check(nothing, { 'an unknown path is 404 not_found': (a) => refused(a, 404, 'not_found') });
   customers(c);
   const booking = bookings(c);
   // Events arrive through Kafka with a delay.
@@ -41,7 +44,7 @@ function customers(c: Catalogue): void {
   check(other, { 'the same key with another body is 422': (a) => refused(a, 422, 'idempotency_mismatch') });
 
   const { id } = read<Customer>(first);
-  check(call({ method: 'PATCH', path: `/customers/${id}`, body: { first_name: 'Grace' } }), { 'it is changed': ok });
+  check(call(patch(`/customers/${id}`, { first_name: 'Grace' })), { 'it is changed': ok });
   const found = get<Page<Customer>>(`/customers?email=${c.run}@example.com`);
   check(found, { 'it is found, once and changed': (p) => p.data.length === 1 && p.data[0]?.first_name === 'Grace' });
   check(call(post('/customers', { first_name: 'Ada' })), { 'a field that lacks is 422': (a) => a.status === 422 });
@@ -49,7 +52,8 @@ function customers(c: Catalogue): void {
 
 function bookings(c: Catalogue): string {
   const wish = slot(c, 0, 1);
-  const [day] = get<Page<AvailabilityDay>>(`/availability?from=${c.firstDay}&to=${c.firstDay}&service_id=${c.service}`).data;
+  const path = `/availability?from=${c.firstDay}&to=${c.firstDay}&service_id=${c.service}`;
+  const [day] = get<Page<AvailabilityDay>>(path).data;
   const offered = day?.units[0]?.slots[0];
   check(day, {
     'the day is open': (d) => d?.status === 'available' && offered?.status === 'available',
@@ -63,8 +67,9 @@ function bookings(c: Catalogue): string {
     'with a quarter as deposit': (b) => b.deposit_amount.amount * 4 === b.total_amount.amount,
     'at the time that was shown': (b) => b.starts_at === offered?.starts_at,
   });
-  check(call(post('/bookings', wish)), { 'a second one is 409 slot_unavailable': (a) => refused(a, 409, 'slot_unavailable') });
-  check(call({ method: 'PATCH', path: `/bookings/${booking.id}`, body: { status: 'confirmed' } }), { 'it is confirmed': ok });
+  const second = call(post('/bookings', wish));
+  check(second, { 'a second one is 409 slot_unavailable': (a) => refused(a, 409, 'slot_unavailable') });
+  check(call(patch(`/bookings/${booking.id}`, { status: 'confirmed' })), { 'it is confirmed': ok });
   const explain = `/availability/explain?unit_id=${wish.unit_id}&starts_at=${offered?.starts_at}`;
   check(get<AvailabilityExplanation>(explain), { 'the slot is booked': (e) => !e.available && e.reason === 'booked' });
   check(call(post(`/bookings/${booking.id}/cancel`, { reason: 'smoke' })), { 'it is cancelled': ok });

@@ -1,4 +1,5 @@
-// From a low rate to a peak within seconds, and back. Requests beyond capacity are refused properly, and the platform recovers.
+// From a low rate to a peak within seconds, and back. Requests beyond capacity are refused properly, and the platform
+// recovers.
 
 import exec from 'k6/execution';
 import { Counter } from 'k6/metrics';

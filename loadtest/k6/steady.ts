@@ -1,5 +1,5 @@
-// The everyday mix at a constant rate, for a minute or for hours. An additional user repeats the same few requests and compares the times
-// at the end with those at the beginning.
+// The everyday mix at a constant rate, for a minute or for hours. An additional user repeats the same few requests and
+// compares the times at the end with those at the beginning.
 
 import exec from 'k6/execution';
 import { sleep } from 'k6';

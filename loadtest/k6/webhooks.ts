@@ -13,7 +13,7 @@ const duration = seconds('DURATION', '20s');
 const changes = new Counter('changes');
 const delivered = new Counter('delivered');
 const lost = new Counter('not_one_event'); // changes without exactly one event
-const undelivered = new Counter('not_delivered_once'); // events without exactly one delivery, or whose delivery did not succeed
+const undelivered = new Counter('not_delivered_once'); // events without exactly one successful delivery
 const pending = new Counter('left_pending');
 const delay = new Trend('change_to_first_attempt', true);
 
@@ -30,7 +30,8 @@ export const options = {
 };
 
 export function setup(): WebhookEndpoint {
-  return must(post('/webhook-endpoints', { url: receiver, event_types: ['customer.created'], max_in_flight: 100, max_per_second: 5000 }));
+  const limits = { max_in_flight: 100, max_per_second: 5000 };
+  return must(post('/webhook-endpoints', { url: receiver, event_types: ['customer.created'], ...limits }));
 }
 
 export default function (endpoint: WebhookEndpoint): void {
@@ -62,7 +63,8 @@ function traces(endpoint: WebhookEndpoint, made: Customer[]): Trace[] {
   });
 }
 
-const ended = (t: Trace) => t.deliveries.length > 0 && t.deliveries.every((d) => d.status === 'succeeded' || d.status === 'failed');
+const final = (d: Delivery) => d.status === 'succeeded' || d.status === 'failed';
+const ended = (t: Trace) => t.deliveries.length > 0 && t.deliveries.every(final);
 
 function judge(t: Trace): void {
   pending.add(t.deliveries.filter((d) => d.status === 'pending' || d.status === 'delivering').length);

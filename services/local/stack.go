@@ -131,7 +131,7 @@ func (s *stack) startPooler(ctx context.Context, host *parts.Host, path string, 
 	if s.poolerPort, err = s.port("pgbouncer"); err != nil {
 		return err
 	}
-	if err := host.StartPooler(ctx, parts.Pooler{Path: path, Port: s.poolerPort, Server: s.postgresURL, Conns: conns}); err != nil {
+	if err := host.StartPooler(ctx, parts.Pooler{Path: path, Port: s.poolerPort, Server: s.postgresURL, Sockets: s.sockets, Conns: conns}); err != nil {
 		return s.explain("pgbouncer", err)
 	}
 	s.screen.say("PgBouncer on %s", parts.Loopback(s.poolerPort))

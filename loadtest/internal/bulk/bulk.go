@@ -14,9 +14,11 @@ const (
 	manyRows = 40_000  // for which it is faster to build the indexes again
 )
 
-// Copy inserts copies n = from…to of the row of a table with this id, which is in test mode. own contains the SQL of the columns that
-// differ, which can use n.
-func Copy(ctx context.Context, admin *pgx.Conn, table string, id [16]byte, from, to int, own map[string]string) error {
+// Copy inserts copies n = from…to of the row of a table for which the condition is true. own contains the SQL of the
+// columns that differ, which can use n.
+func Copy(
+	ctx context.Context, admin *pgx.Conn, table, condition string, from, to int, own map[string]string,
+) error {
 	found, err := admin.Query(ctx, `select attname from pg_attribute
 		where attrelid = $1::text::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`, table)
 	if err != nil {
@@ -33,14 +35,15 @@ func Copy(ctx context.Context, admin *pgx.Conn, table string, id [16]byte, from,
 			values[i] = "t." + columns[i]
 		}
 	}
-	return Insert(ctx, admin, table, from, to, fmt.Sprintf(`insert into %[1]s (%[2]s) select %[3]s from %[1]s t, generate_series($1::int, $2::int) n
-		where t.id = '%[4]x' and not t.livemode`, table, strings.Join(columns, ", "), strings.Join(values, ", "), id))
+	return Insert(ctx, admin, table, from, to, fmt.Sprintf(`insert into %[1]s (%[2]s)
+		select %[3]s from %[1]s t, generate_series($1::int, $2::int) n where %[4]s`,
+		table, strings.Join(columns, ", "), strings.Join(values, ", "), condition))
 }
 
-// Insert executes a statement that inserts rows $1…$2 into a table, several times for parts of from…to. Triggers are disabled, because
-// the references of a copy were checked with its template. If there are many rows, Insert drops the indexes that no constraint needs and
-// builds them afterwards. Finally it updates the planner's statistics and the visibility map, and completes the pending writes, so that
-// they do not slow down the next measurement.
+// Insert executes a statement that inserts rows $1…$2 into a table, several times for parts of from…to. Triggers are
+// disabled, because the references of a copy were checked with its template. If there are many rows, Insert drops the
+// indexes that no constraint needs and builds them afterwards. Finally it updates the planner's statistics and the
+// visibility map, and completes the pending writes, so that they do not slow down the next measurement.
 func Insert(ctx context.Context, admin *pgx.Conn, table string, from, to int, sql string) error {
 	load := func() error {
 		for first := from; first <= to; first += step {

@@ -13,7 +13,8 @@ import (
 	"holdfast.dev/loadtest/internal/report"
 )
 
-// A line of the file has the date, commit, figure, value, unit, comparison of the same run, and ratio, which is empty without a comparison.
+// A line of the file has the date, commit, figure, value, unit, comparison of the same run, and ratio, which is empty
+// without a comparison.
 const (
 	figureColumn = 2
 	ratioColumn  = 6
@@ -52,7 +53,9 @@ func Append(path, date, commit string, rows []report.Row) (err error) {
 		if r.Ratio > 0 {
 			ratio = fmt.Sprintf("%.3f", r.Ratio)
 		}
-		_ = out.Write([]string{date, commit, r.Figure, fmt.Sprintf("%.3f", r.Value.Value), r.Value.Unit, r.Baseline, ratio}) // Error returns its error
+		_ = out.Write(
+			[]string{date, commit, r.Figure, fmt.Sprintf("%.3f", r.Value.Value), r.Value.Unit, r.Baseline, ratio},
+		) // Error returns its error
 	}
 	out.Flush()
 	return out.Error()
@@ -63,8 +66,8 @@ const (
 	tolerance = 0.1 // of the best ratio
 )
 
-// Regressions describes the figures whose ratio is more than a tenth worse than the best of the figure's last runs. A figure without
-// a ratio is not compared, because times of different runs are not comparable.
+// Regressions describes the figures whose ratio is more than a tenth worse than the best of the figure's last runs. A
+// figure without a ratio is not compared, because times of different runs are not comparable.
 func Regressions(past Ratios, rows []report.Row) []string {
 	var all []string
 	for _, r := range rows {
@@ -80,8 +83,8 @@ func Regressions(past Ratios, rows []report.Row) []string {
 			worse = r.Ratio < best*(1-tolerance)
 		}
 		if worse {
-			all = append(all, fmt.Sprintf("%s: the ratio %.2f is more than %.0f %% worse than %.2f, the best of the last %d runs",
-				r.Figure, r.Ratio, 100*tolerance, best, len(last)))
+			const text = "%s: the ratio %.2f is more than %.0f %% worse than %.2f, the best of the last %d runs"
+			all = append(all, fmt.Sprintf(text, r.Figure, r.Ratio, 100*tolerance, best, len(last)))
 		}
 	}
 	return all

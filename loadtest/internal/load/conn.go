@@ -23,7 +23,8 @@ type Target struct {
 // responseTimeout ends a run if the target hangs.
 const responseTimeout = 20 * time.Second
 
-// Request returns one HTTP/1.1 request as it is sent. An empty body means no body. A body is JSON, unless a header says otherwise.
+// Request returns one HTTP/1.1 request as it is sent. An empty body means no body. A body is JSON, unless a header says
+// otherwise.
 func Request(method, path string, headers []string, body string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: localhost\r\n", method, path)
@@ -113,13 +114,13 @@ func (c *conn) send(n int) error {
 
 const (
 	idleAtOnce = 32 // requests at the same time
-	// idleSources is the number of loopback addresses from which the connections come, because one address has only some 28,000
-	// ports, and recently closed connections occupy some of them.
+	// idleSources is the number of loopback addresses from which the connections come, because one address has only some
+	// 28,000 ports, and recently closed connections occupy some of them.
 	idleSources = 8
 )
 
-// Idle opens n keep-alive connections and sends one request on each. While they are idle, it calls measure. Then it sends another
-// request on each.
+// Idle opens n keep-alive connections and sends one request on each. While they are idle, it calls measure. Then it
+// sends another request on each.
 func Idle(ctx context.Context, t Target, n int, measure func() error) error {
 	open := make([]*conn, n)
 	defer func() {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestIdleHoldsConnectionsOpen checks that each connection gets a request, stays open for another one, and is closed at the end.
+// TestIdleHoldsConnectionsOpen checks that each connection gets a request, stays open for another one, and is closed at
+// the end.
 func TestIdleHoldsConnectionsOpen(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -1,4 +1,5 @@
-// Package load sends HTTP requests, as fast as the responses arrive or on a fixed schedule, and records the time of each.
+// Package load sends HTTP requests, as fast as the responses arrive or on a fixed schedule, and records the time of
+// each.
 package load
 
 import (
@@ -16,10 +17,10 @@ import (
 // Pace specifies how the generator calls.
 type Pace struct {
 	Conns int // calls at the same time
-	// Rate is a constant arrival rate per second (open model): calls are due on schedule, whether or not earlier ones have ended, and
-	// the time of each is measured from the time when it was due. A slow call counts for all calls that wait behind it, so there is no
-	// coordinated omission. 0: a call begins when the previous one of its connection has ended (closed model), which measures the
-	// throughput and not how long a client waits.
+	// Rate is a constant arrival rate per second (open model): calls are due on schedule, whether or not earlier ones have
+	// ended, and the time of each is measured from the time when it was due. A slow call counts for all calls that wait
+	// behind it, so there is no coordinated omission. 0: a call begins when the previous one of its connection has ended
+	// (closed model), which measures the throughput and not how long a client waits.
 	Rate int
 }
 
@@ -28,14 +29,16 @@ func (p Pace) due(n int) time.Duration {
 	return time.Duration(int64(n) * int64(time.Second) / int64(p.Rate))
 }
 
-// Each calls do for d. n counts the calls of all connections, and conn is the number of the calling connection. The first error
-// ends it.
-func Each(ctx context.Context, p Pace, d time.Duration, do func(ctx context.Context, conn, n int) error) (Sample, error) {
+// Each calls do for d. n counts the calls of all connections, and conn is the number of the calling connection. The
+// first error ends it.
+func Each(
+	ctx context.Context, p Pace, d time.Duration, do func(ctx context.Context, conn, n int) error,
+) (Sample, error) {
 	times := make([][]time.Duration, p.Conns)
 	all, ctx := errgroup.WithContext(ctx)
 	start := time.Now()
 	var sent atomic.Int64
-	turn := func() (n int, at time.Time, ok bool) {
+	next := func() (n int, at time.Time, ok bool) {
 		at = time.Now()
 		if at.Sub(start) >= d || ctx.Err() != nil {
 			return 0, at, false
@@ -47,16 +50,16 @@ func Each(ctx context.Context, p Pace, d time.Duration, do func(ctx context.Cont
 		ready := make(chan int, count) // never full: the schedule does not wait for responses
 		all.Go(func() error {
 			defer close(ready)
-			return p.keep(ctx, start, count, ready)
+			return p.schedule(ctx, start, count, ready)
 		})
-		turn = func() (int, time.Time, bool) {
+		next = func() (int, time.Time, bool) {
 			n, ok := <-ready
 			return n, start.Add(p.due(n)), ok && ctx.Err() == nil
 		}
 	}
 	for i := range p.Conns {
 		all.Go(func() error {
-			for n, at, ok := turn(); ok; n, at, ok = turn() {
+			for n, at, ok := next(); ok; n, at, ok = next() {
 				if err := do(ctx, i, n); err != nil {
 					return err
 				}
@@ -69,9 +72,9 @@ func Each(ctx context.Context, p Pace, d time.Duration, do func(ctx context.Cont
 	return newSample(slices.Concat(times...), time.Since(start)), err
 }
 
-// keep sends each number when it is due. It sleeps in the kernel on its own thread. While the process is idle, the runtime's timers
-// have a resolution of only a millisecond, which is longer than the measured times.
-func (p Pace) keep(ctx context.Context, start time.Time, count int, ready chan<- int) error {
+// schedule sends each number when it is due. It sleeps in the kernel on its own thread. While the process is idle, the
+// runtime's timers have a resolution of only a millisecond, which is longer than the measured times.
+func (p Pace) schedule(ctx context.Context, start time.Time, count int, ready chan<- int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for n := range count {
@@ -112,8 +115,8 @@ func (s Sample) Rate() float64 {
 	return float64(s.Requests) / s.Elapsed.Seconds()
 }
 
-// Percentile returns the time within which p percent of the requests were completed, by nearest rank, so it is always a measured
-// value. It is 0 without requests.
+// Percentile returns the time within which p percent of the requests were completed, by nearest rank, so it is always a
+// measured value. It is 0 without requests.
 func (s Sample) Percentile(p float64) time.Duration {
 	n := len(s.times)
 	if n == 0 {

@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// Sink is a receiver of webhooks on loopback. It responds with 200 to everything, and records how long after the event's creation
-// each first attempt arrived. An event's time is that of the transaction that created it, in milliseconds.
+// Sink is a receiver of webhooks on loopback. It responds with 200 to everything, and records how long after the
+// event's creation each first attempt arrived. An event's time is that of the transaction that created it, in
+// milliseconds.
 type Sink struct {
 	URL    string
 	began  func(body []byte) (time.Time, bool)
@@ -23,8 +24,8 @@ type Sink struct {
 	last  time.Time
 }
 
-// Listen starts a sink. Close ends it. began returns the start time for an event, and false for an event that is not measured. If it is
-// nil, the start time is the event's creation.
+// Listen starts a sink. Close ends it. began returns the start time for an event, and false for an event that is not
+// measured. If it is nil, the start time is the event's creation.
 func Listen(ctx context.Context, began func(body []byte) (time.Time, bool)) (*Sink, error) {
 	if began == nil {
 		began = created

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestSinkMeasuresFromTheEvent checks that a delivery is measured from the creation of its event, not from that of its object, and
-// that a repeated attempt is not counted.
+// TestSinkMeasuresFromTheEvent checks that a delivery is measured from the creation of its event, not from that of its
+// object, and that a repeated attempt is not counted.
 func TestSinkMeasuresFromTheEvent(t *testing.T) {
 	t.Parallel()
 	s, err := Listen(t.Context(), nil)

@@ -10,11 +10,14 @@ import (
 )
 
 // fixedResponse has the size of a customer. createdResponse has that of a booking.
-const fixedResponse = `{"company":"Tanaka Events","created_at":"2026-01-05T09:12:33.154205Z","email":"emi@tanaka.example",` +
-	`"first_name":"Emi","id":"cu_01m7zbmmn5exnr5ab2hvbd652e","last_name":"Tanaka","metadata":{"source":"walk-in"},"mode":"test",` +
-	`"name":"Emi Tanaka","object":"customer","phone":"+1 212 555 0105","updated_at":"2026-01-05T09:12:33.154205Z","version":1}`
+const fixedResponse = `{"company":"Tanaka Events","created_at":"2026-01-05T09:12:33.154205Z",` +
+	`"email":"emi@tanaka.example","first_name":"Emi","id":"cu_01m7zbmmn5exnr5ab2hvbd652e","last_name":"Tanaka",` +
+	`"metadata":{"source":"walk-in"},"mode":"test","name":"Emi Tanaka","object":"customer","phone":"+1 212 555 0105",` +
+	`"updated_at":"2026-01-05T09:12:33.154205Z","version":1}`
 
-var createdResponse = `{"id":"bk_01m7zbmmn5exnr5ab2hvbd652f","object":"booking","notes":"` + strings.Repeat("x", 900) + `"}`
+var createdResponse = `{"id":"bk_01m7zbmmn5exnr5ab2hvbd652f","object":"booking","notes":"` + strings.Repeat(
+	"x", 900,
+) + `"}`
 
 // recordHeader is the header in which a service returns until when a response can be replayed. libs/httpx defines it.
 const recordHeader = "X-Internal-Idem-Expires"
@@ -22,7 +25,8 @@ const recordHeader = "X-Internal-Idem-Expires"
 // recordTime is how long the record of an Idempotency-Key is valid, so that the gateway caches the response.
 const recordTime = time.Minute
 
-// Serve responds to every request with a fixed response, as cheaply as possible, in place of a service: 201 to a POST, else 200.
+// Serve responds to every request with a fixed response, as cheaply as possible, in place of a service: 201 to a POST,
+// else 200.
 func Serve(addr string) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {

@@ -90,7 +90,9 @@ func (t *Table) Note(format string, args ...any) {
 
 // Print writes the table in Markdown and then the notes.
 func (t *Table) Print(w io.Writer) {
-	fmt.Fprintln(w, "| figure | Holdfast | compared with | ratio | target | result | command |\n|---|---|---|---|---|---|---|")
+	fmt.Fprintln(
+		w, "| figure | Holdfast | compared with | ratio | target | result | command |\n|---|---|---|---|---|---|---|",
+	)
 	for _, r := range t.rows {
 		ratio, ours, result := "", r.Ours, ""
 		if r.Ratio > 0 {
@@ -105,7 +107,10 @@ func (t *Table) Print(w io.Writer) {
 		case target != "":
 			result = "pass"
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | `BENCH_ONLY=%s make bench` |\n", r.Figure, ours, r.Baseline, ratio, target, result, r.Show)
+		fmt.Fprintf(
+			w, "| %s | %s | %s | %s | %s | %s | `BENCH_ONLY=%s make bench` |\n", r.Figure, ours, r.Baseline, ratio, target,
+			result, r.Show,
+		)
 	}
 	fmt.Fprintln(w)
 	for _, n := range t.notes {

@@ -1,5 +1,5 @@
-// Package sqlbench creates a pgbench script from the SQL that a service sent, and runs it. The comparison always uses the
-// service's own statements and round trips.
+// Package sqlbench creates a pgbench script from the SQL that a service sent, and runs it. The comparison always uses
+// the service's own statements and round trips.
 package sqlbench
 
 import (
@@ -33,8 +33,8 @@ var (
 
 var errLog = errors.New("the statement log cannot be read")
 
-// Parse reads a part of PostgreSQL's log, written with the prefix "%m [%p] %u@%d ", and returns one user's statements in
-// order.
+// Parse reads a part of PostgreSQL's log, written with the prefix "%m [%p] %u@%d ", and returns one user's statements
+// in order.
 func Parse(log, user string) ([]Statement, error) {
 	var all []Statement
 	for _, e := range entries(log) {
@@ -68,10 +68,12 @@ func entries(log string) []logEntry {
 	return all
 }
 
-// Requests omits statements that do not belong to requests: transactions that consume a message, transactions that began before
-// the log, and pings of an idle connection.
+// Requests omits statements that do not belong to requests: transactions that consume a message, transactions that
+// began before the log, and pings of an idle connection.
 func Requests(all []Statement) []Statement {
-	transaction := make([]int, len(all)) // the number of each statement's transaction; 0: none, -1: one that began before the log
+	transaction := make(
+		[]int, len(all),
+	) // the number of each statement's transaction; 0: none, -1: one that began before the log
 	open, omitted := map[string]int{}, map[int]bool{-1: true}
 	for i, s := range all {
 		if s.SQL == "begin" {

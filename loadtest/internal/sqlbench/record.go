@@ -15,7 +15,8 @@ import (
 
 var errRecord = errors.New("recording the service's SQL")
 
-// logTime is how long a change of log_statement needs to reach all sessions, and a line to reach the log through its pipe.
+// logTime is how long a change of log_statement needs to reach all sessions, and a line to reach the log through its
+// pipe.
 const logTime = 300 * time.Millisecond
 
 // Recording is the SQL that a service sent to PostgreSQL while it processed one request.
@@ -24,10 +25,11 @@ type Recording struct {
 	Trips      int // according to the service's own log line
 }
 
-// Record calls send, which sends exactly one request of the route to a service. database is the service's URL of its database.
-// statements and lines return what was added to the logs of PostgreSQL and of the service.
+// Record calls send, which sends exactly one request of the route to a service. database is the service's URL of its
+// database. statements and lines return what was added to the logs of PostgreSQL and of the service.
 func Record(
-	ctx context.Context, admin *pgx.Conn, database, route string, statements, lines func() (string, error), send func() error,
+	ctx context.Context, admin *pgx.Conn, database, route string, statements, lines func() (string, error),
+	send func() error,
 ) (*Recording, error) {
 	app, err := url.Parse(database)
 	if err != nil {

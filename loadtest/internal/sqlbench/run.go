@@ -19,8 +19,9 @@ var (
 
 var errPgbench = errors.New("pgbench")
 
-// Run runs a script with Clients clients for d and returns the transactions per second. Each client's :i starts at base, so that :n
-// differs from that of other runs. It uses the pgbench of the newest server, as Debian installs it, or of PATH.
+// Run runs a script with Clients clients for d and returns the transactions per second. Each client's :i starts at
+// base, so that :n differs from that of other runs. It uses the pgbench of the newest server, as Debian installs it, or
+// of PATH.
 func Run(ctx context.Context, url, script string, d time.Duration, base int) (float64, error) {
 	pgbench := "pgbench"
 	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pgbench"); len(found) > 0 {
@@ -39,7 +40,8 @@ func Run(ctx context.Context, url, script string, d time.Duration, base int) (fl
 	return rate(out)
 }
 
-// rate reads the transactions per second in pgbench's report, which has no such line if no transaction was committed in time.
+// rate reads the transactions per second in pgbench's report, which has no such line if no transaction was committed in
+// time.
 func rate(out []byte) (float64, error) {
 	if none.Match(out) {
 		return 0, nil

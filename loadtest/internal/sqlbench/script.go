@@ -10,8 +10,8 @@ import (
 // Clients is the number of connections on which pgbench runs a script. :n counts the transactions of all of them.
 const Clients = 16
 
-// Vary specifies how the recorded statements of two transactions differ. The expressions can use pgbench's variable :n, which
-// increases with the transactions of all clients, and the variables of Setup.
+// Vary specifies how the recorded statements of two transactions differ. The expressions can use pgbench's variable :n,
+// which increases with the transactions of all clients, and the variables of Setup.
 type Vary struct {
 	Setup  []string          // pgbench commands at the beginning of the script
 	Values map[string]string // recorded value → SQL expression
@@ -19,8 +19,8 @@ type Vary struct {
 	Special func(s Statement, index int) string
 }
 
-// Script renders the statements as a pgbench script. If first reports that a statement begins a new round trip, the pipeline ends
-// before the statement.
+// Script renders the statements as a pgbench script. If first reports that a statement begins a new round trip, the
+// pipeline ends before the statement.
 func Script(statements []Statement, v Vary, first func(before, s Statement) bool) (text string, trips int) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\\set i :i + 1\n\\set n :i * %d + :client_id\n", Clients)

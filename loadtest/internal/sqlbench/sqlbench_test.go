@@ -113,8 +113,8 @@ func TestLiteralsAreNoVariablesOfPgbench(t *testing.T) {
 	}
 }
 
-// TestRate checks that a report of pgbench without a rate is not a failure. This happens if nothing was committed in the time, as
-// on a very busy machine.
+// TestRate checks that a report of pgbench without a rate is not a failure. This happens if nothing was committed in
+// the time, as on a very busy machine.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	for report, want := range map[string]float64{

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Alone calls do while only PostgreSQL runs: every other process of the platform, and those that Run has started, are stopped. It
-// returns when the services are ready again.
+// Alone calls do while only PostgreSQL runs: every other process of the platform, and those that Run has started, are
+// stopped. It returns when the services are ready again.
 func (p *Platform) Alone(ctx context.Context, do func() error) error {
 	postgres, err := p.PID("postgres")
 	if err != nil {
@@ -46,7 +46,8 @@ func (p *Platform) awaitReady(ctx context.Context) error {
 		if addr == "" { // the stand-in for Stripe, whose settings have a prefix
 			continue
 		}
-		if err := p.local.await(ctx, readyLimit, func(ctx context.Context) error { return checkOK(ctx, "http://"+addr+"/readyz") }); err != nil {
+		ready := func(ctx context.Context) error { return checkOK(ctx, "http://"+addr+"/readyz") }
+		if err := p.local.await(ctx, readyLimit, ready); err != nil {
 			return err
 		}
 	}

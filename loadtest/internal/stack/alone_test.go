@@ -84,7 +84,8 @@ func query(ctx context.Context, url, sql string) (value string, err error) {
 	return value, err
 }
 
-// TestPostgresRunsAlone checks that PostgreSQL serves while the rest of the platform is stopped, and that the platform continues.
+// TestPostgresRunsAlone checks that PostgreSQL serves while the rest of the platform is stopped, and that the platform
+// continues.
 func TestPostgresRunsAlone(t *testing.T) {
 	t.Parallel()
 	p := startPostgres(t)

@@ -96,8 +96,8 @@ func children(pid int) ([]int, error) {
 	return all, nil
 }
 
-// ByDatabase returns the processor time of PostgreSQL's running server processes for each of the databases, of those that have one.
-// A server process has the name of its database in its title. pid is the process that started them.
+// ByDatabase returns the processor time of PostgreSQL's running server processes for each of the databases, of those
+// that have one. A server process has the name of its database in its title. pid is the process that started them.
 func ByDatabase(pid int, databases []string) (map[string]time.Duration, error) {
 	below, err := children(pid)
 	if err != nil {
@@ -120,8 +120,8 @@ func ByDatabase(pid int, databases []string) (map[string]time.Duration, error) {
 	return used, nil
 }
 
-// databaseOf returns the database in the title of a server process, such as "postgres: app holdfast_bookings 127.0.0.1(4711) idle".
-// It returns "" if the process serves none of the databases.
+// databaseOf returns the database in the title of a server process, such as "postgres: app holdfast_bookings
+// 127.0.0.1(4711) idle". It returns "" if the process serves none of the databases.
 func databaseOf(title string, databases []string) string {
 	for _, field := range strings.FieldsFunc(title, func(r rune) bool { return r == ' ' || r == 0 }) {
 		if slices.Contains(databases, field) {

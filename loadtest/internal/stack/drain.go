@@ -135,7 +135,8 @@ func (e *events) waiting(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// lag returns how many messages a group has not processed. Without a committed offset, it reads a partition from its beginning.
+// lag returns how many messages a group has not processed. Without a committed offset, it reads a partition from its
+// beginning.
 func lag(topics []string, ends kadm.ListedOffsets, committed kadm.OffsetResponses) int64 {
 	var sum int64
 	for _, topic := range topics {

@@ -20,7 +20,9 @@ var luaFiles = []string{
 // ErrMissing reports that a program that the gateway is compared with is not installed.
 var ErrMissing = errors.New("not installed")
 
-var errNoNginx = fmt.Errorf("%w; run .ci/nginx, or install the packages nginx, libnginx-mod-http-lua and lua-nginx-redis", ErrMissing)
+var errNoNginx = fmt.Errorf(
+	"%w; run .ci/nginx, or install the packages nginx, libnginx-mod-http-lua and lua-nginx-redis", ErrMissing,
+)
 
 // findNginx returns the path of nginx.
 func findNginx() (string, error) {

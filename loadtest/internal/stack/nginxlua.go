@@ -32,7 +32,8 @@ type Peer struct {
 // principals is the prefix of the keys in Redis under which nginx finds the owner of an API key by the hash of the key.
 const principals = "bench:principal:"
 
-// NginxLua starts nginx in front of upstream, with one worker that does the work of the gateway in Lua. It returns its address.
+// NginxLua starts nginx in front of upstream, with one worker that does the work of the gateway in Lua. It returns its
+// address.
 func (p *Platform) NginxLua(ctx context.Context, upstream string, peer Peer) (string, error) {
 	for _, file := range luaFiles {
 		if _, err := os.Stat(file); err != nil {
@@ -60,7 +61,8 @@ func (p Peer) register(ctx context.Context, opt *redis.Options) error {
 	c := redis.NewClient(opt)
 	defer func() { _ = c.Close() }()
 	return c.Set(ctx, p.principal(), strings.Join([]string{
-		p.Caller.Credential, "0", strings.Join(p.Caller.Scopes, " "), p.Caller.Tenant.String(), string(p.Caller.Mode), string(encoded),
+		p.Caller.Credential, "0", strings.Join(p.Caller.Scopes, " "), p.Caller.Tenant.String(), string(p.Caller.Mode),
+		string(encoded),
 	}, "\n"), 0).Err()
 }
 

@@ -34,8 +34,8 @@ const (
 	publicURL = "https://booking.test"
 )
 
-// both are the gateway and nginx with Lua in front of the same service and Redis. Each has its own API keys, so that the counters of
-// one do not affect the other.
+// both are the gateway and nginx with Lua in front of the same service and Redis. Each has its own API keys, so that
+// the counters of one do not affect the other.
 type both struct {
 	*testing.T
 
@@ -150,8 +150,8 @@ func window(p Peer) string { return "rl:{" + p.Caller.Tenant.String() + "}:" + p
 
 func stateKey(p Peer) string { return "st:{" + p.Caller.Tenant.String() + "}:" + p.Caller.Credential }
 
-// service verifies the signed caller as a service does, and responds with a header that clients must not see. As identity, it returns
-// the owners of API keys.
+// service verifies the signed caller as a service does, and responds with a header that clients must not see. As
+// identity, it returns the owners of API keys.
 func (b *both) service(keys caller.Keys) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /internal/v1/credentials/lookup", func(w http.ResponseWriter, r *http.Request) {
@@ -190,8 +190,8 @@ func (b *both) service(keys caller.Keys) http.Handler {
 	return mux
 }
 
-// send sends a request with a value of the Authorization header. It returns what clients see: status, headers, and body, without the
-// values that differ from request to request.
+// send sends a request with a value of the Authorization header. It returns what clients see: status, headers, and
+// body, without the values that differ from request to request.
 func (b *both) send(s side, authorization string) (status int, header map[string]string, body string) {
 	b.Helper()
 	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, s.url+"/api/v1/customers/cu_01m7zbmmn5exnr5ab2hvbd652e?expand=x", nil)
@@ -257,7 +257,8 @@ func (b *both) compare(name string, authorization func(s side) string) int {
 	return status
 }
 
-// TestLuaRespondsAsTheGateway compares nginx with Lua with the gateway: responses, signed callers, counts in Redis, and log lines.
+// TestLuaRespondsAsTheGateway compares nginx with Lua with the gateway: responses, signed callers, counts in Redis, and
+// log lines.
 func TestLuaRespondsAsTheGateway(t *testing.T) {
 	t.Parallel()
 	b := startBoth(t)
@@ -311,8 +312,8 @@ func (b *both) full() {
 	}
 }
 
-// names returns the names in the log line of the second request that a program has forwarded. For the first one, the gateway also
-// logs the call to identity.
+// names returns the names in the log line of the second request that a program has forwarded. For the first one, the
+// gateway also logs the call to identity.
 func (b *both) names(s side) []string {
 	b.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {

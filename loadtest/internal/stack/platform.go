@@ -63,8 +63,8 @@ func Start(ctx context.Context, checkout string) (*Platform, error) {
 	}
 	p.local, err = start(program{
 		name: "bin/local up", log: p.log("local"), path: filepath.Join(bin, "local"), args: []string{"up"},
-		env: inherited("LOG=warn", "RATE_LIMIT_PER_MINUTE="+Limit, "OAUTH_RATE_LIMIT_PER_MINUTE="+Limit, "TRUSTED_PROXY_HOPS=1",
-			"KAFKA_FULL_JIT=true", "HOLDFAST_PREFIX="+DatabasePrefix),
+		env: inherited("LOG=warn", "RATE_LIMIT_PER_MINUTE="+Limit, "OAUTH_RATE_LIMIT_PER_MINUTE="+Limit,
+			"TRUSTED_PROXY_HOPS=1", "KAFKA_FULL_JIT=true", "HOLDFAST_PREFIX="+DatabasePrefix),
 	})
 	if err != nil {
 		return p, err
@@ -100,7 +100,8 @@ func (p *Platform) PID(name string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(text)))
 }
 
-// PIDs returns the process ids of the platform's running processes by name, and those of the programs that Run has started.
+// PIDs returns the process ids of the platform's running processes by name, and those of the programs that Run has
+// started.
 func (p *Platform) PIDs() (own, others map[string]int) {
 	own, others = map[string]int{}, map[string]int{}
 	files, _ := filepath.Glob(filepath.Join(p.Dir, ".run", "pids", "*"))
@@ -143,9 +144,11 @@ func (p *Platform) Admin(ctx context.Context, database string) (*pgx.Conn, error
 	return pgx.Connect(ctx, address)
 }
 
-// Gateway starts another gateway of the platform with some changed settings, and writes its log to a file. It returns its address and
-// that of its profiles.
-func (p *Platform) Gateway(ctx context.Context, name string, changed map[string]string) (addr, profiles string, err error) {
+// Gateway starts another gateway of the platform with some changed settings, and writes its log to a file. It returns
+// its address and that of its profiles.
+func (p *Platform) Gateway(
+	ctx context.Context, name string, changed map[string]string,
+) (addr, profiles string, err error) {
 	settings, err := p.Settings("gateway")
 	if err != nil {
 		return "", "", err
@@ -157,15 +160,17 @@ func (p *Platform) Gateway(ctx context.Context, name string, changed map[string]
 		return "", "", err
 	}
 	settings["HTTP_ADDR"], settings["METRICS_ADDR"] = addr, profiles
-	settings[proto.PublicService().State] = filepath.Join(p.Dir, name+".state") // the platform's gateway uses the other file
+	settings[proto.PublicService().State] = filepath.Join(
+		p.Dir, name+".state",
+	) // the platform's gateway uses the other file
 	settings["RATE_LIMIT_PER_MINUTE"], settings["PUBLIC_URL"] = Limit, "http://"+addr
 	maps.Copy(settings, changed)
 	err = p.Run(ctx, name, "http://"+addr+"/readyz", flat(settings), filepath.Join(p.Dir, "bin", "gateway"), "serve")
 	return addr, profiles, err
 }
 
-// Run starts a program, which Stop stops, and returns when the address responds. Its output goes to a file of that name. extra is
-// added to the environment of this process.
+// Run starts a program, which Stop stops, and returns when the address responds. Its output goes to a file of that
+// name. extra is added to the environment of this process.
 func (p *Platform) Run(ctx context.Context, name, ready string, extra []string, path string, args ...string) error {
 	one, err := start(program{name: name, env: inherited(extra...), log: p.log(name), path: path, args: args})
 	if err != nil {
@@ -239,7 +244,8 @@ func sweep() {
 	}
 }
 
-// discard makes bin/local stop the running processes of a folder and remove its data, which is in a different folder for root.
+// discard makes bin/local stop the running processes of a folder and remove its data, which is in a different folder
+// for root.
 func discard(dir string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()

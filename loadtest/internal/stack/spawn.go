@@ -1,5 +1,5 @@
-// Package stack starts the measured programs: a complete platform, additional gateways, nginx, and the upstream. It measures the
-// processor time of each process.
+// Package stack starts the measured programs: a complete platform, additional gateways, nginx, and the upstream. It
+// measures the processor time of each process.
 package stack
 
 import (
@@ -31,8 +31,8 @@ type program struct {
 	args []string
 }
 
-// spawner starts every child from one thread that lives as long as this process, because the kernel sends the parent-death signal
-// when the thread that forked ends.
+// spawner starts every child from one thread that lives as long as this process, because the kernel sends the
+// parent-death signal when the thread that forked ends.
 var spawner = sync.OnceValue(func() chan<- func() {
 	starts := make(chan func())
 	go func() {

@@ -16,8 +16,8 @@ type suspension struct {
 	except int            // process that is not stopped, with its descendants
 }
 
-// guardScript reads process ids until its input ends, and then continues these processes, the last one first. The input also ends
-// when this process is killed, so that no process stays stopped.
+// guardScript reads process ids until its input ends, and then continues these processes, the last one first. The input
+// also ends when this process is killed, so that no process stays stopped.
 const guardScript = `pids=
 while read -r pid; do pids="$pid $pids"; done
 [ -z "$pids" ] || kill -CONT $pids`
@@ -41,7 +41,8 @@ func suspend(except int, pids ...int) (*suspension, error) {
 	return s, nil
 }
 
-// add stops a process and then its children, because a stopped process starts no others. A process that has ended is not an error.
+// add stops a process and then its children, because a stopped process starts no others. A process that has ended is
+// not an error.
 func (s *suspension) add(pid int) error {
 	if pid == s.except {
 		return nil

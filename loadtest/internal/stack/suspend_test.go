@@ -51,8 +51,8 @@ func TestSuspendStopsTreesUntilResume(t *testing.T) {
 	<-gone.done
 	parent, child := family(t)
 	other, otherChild := family(t)
-	kept, keptChild := family(t)
-	s, err := suspend(kept.PID(), gone.PID(), parent.PID(), kept.PID(), other.PID())
+	except, exceptChild := family(t)
+	s, err := suspend(except.PID(), gone.PID(), parent.PID(), except.PID(), other.PID())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestSuspendStopsTreesUntilResume(t *testing.T) {
 			}
 		}
 	}
-	running(kept.PID(), keptChild)
+	running(except.PID(), exceptChild)
 	if err := s.resume(); err != nil {
 		t.Fatal(err)
 	}

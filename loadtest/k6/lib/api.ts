@@ -53,6 +53,10 @@ export function post(path: string, body?: object, idempotencyKey?: string, key?:
   return { method: 'POST', path, body, idempotencyKey, key };
 }
 
+export function patch(path: string, body: object, idempotencyKey?: string): Call {
+  return { method: 'PATCH', path, body, idempotencyKey };
+}
+
 // together sends many calls, a few at a time.
 export function together(calls: Call[]): Answer[] {
   const requests: ObjectRefinedBatchRequest<'text'>[] = calls.map((c) => ({
@@ -84,7 +88,8 @@ export function refusal(a: Answer): string {
 // patient repeats the same request with the same key as long as the response asks to retry later.
 export function patient(c: Call, waited: Counter): Answer {
   let a = call(c);
-  for (let left = 20; left > 0 && (a.status === 429 || a.status === 503 || refusal(a) === 'idempotency_in_progress'); left--) {
+  const later = () => a.status === 429 || a.status === 503 || refusal(a) === 'idempotency_in_progress';
+  for (let left = 20; left > 0 && later(); left--) {
     waited.add(1);
     sleep(Number(a.headers['Retry-After'] ?? 1));
     a = call(c);

@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,10 +22,11 @@ import (
 
 // Pooler configures a private PgBouncer in transaction mode. It passes the logins of every role of the server on.
 type Pooler struct {
-	Path   string // pgbouncer
-	Port   int
-	Server string // the superuser's URL of the server
-	Conns  int    // maximum number of connections to the server, for each database and role
+	Path    string // pgbouncer
+	Port    int
+	Server  string // the superuser's URL of the server
+	Sockets string // folder of the server's Unix socket; empty: TCP
+	Conns   int    // maximum number of connections to the server, for each database and role
 }
 
 const (
@@ -123,7 +125,7 @@ func (p Pooler) config(server *url.URL, users string) string {
 	}
 	return strings.Join([]string{
 		"[databases]",
-		fmt.Sprintf("* = host=%s port=%s", server.Hostname(), port),
+		fmt.Sprintf("* = host=%s port=%s", cmp.Or(p.Sockets, server.Hostname()), port),
 		"[pgbouncer]",
 		"listen_addr = 127.0.0.1",
 		"listen_port = " + strconv.Itoa(p.Port),
