@@ -32,13 +32,11 @@ func (op *Operation) ValidateBody(b *Body, strict bool) error {
 		return nil
 	}
 	found := slices.Clone(b.nul)
-	if !op.rule.accepts(b.root, op.shape) {
-		var invalid *jsonschema.ValidationError
-		if err := op.body.Validate(b.root.instance(op.shape)); errors.As(err, &invalid) {
-			found = failures(invalid, found)
-		} else if err != nil {
-			return fmt.Errorf("validate body of %s: %w", op.ID, err)
-		}
+	var invalid *jsonschema.ValidationError
+	if err := op.body.Validate(b.root.instance(op.shape)); errors.As(err, &invalid) {
+		found = failures(invalid, found)
+	} else if err != nil {
+		return fmt.Errorf("validate body of %s: %w", op.ID, err)
 	}
 	fields := named(found, b.root, op.shape)
 	if strict {

@@ -60,7 +60,6 @@ type Operation struct {
 	PathParams []string
 
 	body   *jsonschema.Schema
-	rule   *rule // of body
 	shape  *shape
 	params []*parameter
 }

@@ -26,7 +26,6 @@ type loader struct {
 	compiler *jsonschema.Compiler
 	shapes   map[*yaml.Node]*shape
 	masks    map[*yaml.Node]*mask
-	rules    map[*jsonschema.Schema]*rule
 }
 
 func newLoader(doc []byte) (*loader, error) {
@@ -49,7 +48,7 @@ func newLoader(doc []byte) (*loader, error) {
 		return nil, fmt.Errorf("add document: %w", err)
 	}
 	return &loader{
-		Document: parsed, compiler: c, shapes: map[*yaml.Node]*shape{}, masks: map[*yaml.Node]*mask{}, rules: map[*jsonschema.Schema]*rule{},
+		Document: parsed, compiler: c, shapes: map[*yaml.Node]*shape{}, masks: map[*yaml.Node]*mask{},
 	}, nil
 }
 
@@ -204,7 +203,6 @@ func (l *loader) requestBody(op *Operation, node *yaml.Node, ptr string) error {
 	if op.body, err = l.compile(ptr); err != nil {
 		return err
 	}
-	op.rule = l.rule(op.body)
 	op.shape, err = l.shape(schema)
 	return err
 }
