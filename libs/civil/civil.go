@@ -3,6 +3,7 @@
 package civil
 
 import (
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -132,7 +133,15 @@ func (d Date) DaysUntil(o Date) int { return int(o.UTC().Sub(d.UTC()) / (24 * ti
 // UTC returns the day's midnight in UTC. It is a label for counting and storing, not an instant in the operator's time zone.
 func (d Date) UTC() time.Time { return time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC) }
 
-// Scan implements sql.Scanner for a date column. UTC returns the value to write.
+// Value implements driver.Valuer for a date column; nil is null.
+func (d *Date) Value() (driver.Value, error) {
+	if d == nil {
+		return nil, nil // A nil value is null.
+	}
+	return d.UTC(), nil
+}
+
+// Scan implements sql.Scanner for a date column.
 func (d *Date) Scan(src any) error {
 	t, ok := src.(time.Time)
 	if !ok {
@@ -293,4 +302,23 @@ func Location(name string) (*time.Location, error) {
 	}
 	locations.Store(name, loc)
 	return loc, nil
+}
+
+// ZoneColumn is a text column with the IANA name of a zone.
+type ZoneColumn struct{ loc **time.Location }
+
+// ZoneOf returns the column of a zone.
+func ZoneOf(loc **time.Location) *ZoneColumn { return &ZoneColumn{loc} }
+
+// Value implements driver.Valuer.
+func (c *ZoneColumn) Value() (driver.Value, error) { return (*c.loc).String(), nil }
+
+// Scan implements sql.Scanner.
+func (c *ZoneColumn) Scan(src any) (err error) {
+	name, ok := src.(string)
+	if !ok {
+		return fmt.Errorf("scan timezone from %T", src)
+	}
+	*c.loc, err = Location(name)
+	return err
 }

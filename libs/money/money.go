@@ -3,6 +3,7 @@
 package money
 
 import (
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"math/big"
@@ -198,4 +199,25 @@ func (a Amount) Decimal(decimals int) string {
 	}
 	cut := len(digits) - decimals
 	return sign + digits[:cut] + "." + digits[cut:]
+}
+
+// CurrencyColumn is a text column with the currency that several amounts of a row have.
+type CurrencyColumn []*Amount
+
+// CurrencyOf returns the column for the currency of amounts. The first one determines what is written.
+func CurrencyOf(amounts ...*Amount) *CurrencyColumn { return (*CurrencyColumn)(&amounts) }
+
+// Value implements driver.Valuer.
+func (c *CurrencyColumn) Value() (driver.Value, error) { return (*c)[0].Currency, nil }
+
+// Scan implements sql.Scanner.
+func (c *CurrencyColumn) Scan(src any) error {
+	code, ok := src.(string)
+	if !ok {
+		return fmt.Errorf("scan currency from %T", src)
+	}
+	for _, a := range *c {
+		a.Currency = code
+	}
+	return nil
 }

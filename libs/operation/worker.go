@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
@@ -35,6 +37,20 @@ func Owners(list []Owner) (tenants [][16]byte, modes []bool) {
 	return tenants, modes
 }
 
+// Find reads up to limit rows of all tenants and modes that are due by a time, the oldest first. It skips the owners in except. tx has the
+// worker role.
+type Find[T any] = func(ctx context.Context, tx pg.Tx, by time.Time, except []Owner, limit int) ([]T, error)
+
+// FindDue returns a Find for a statement up to its last condition. $3 is the time, alias that of the table with the owners. T has an Owner
+// and the selected columns.
+func FindDue[T any](sql, alias, order string) Find[T] {
+	sql += Outside(alias) + ` order by ` + order + ` limit $4`
+	return func(ctx context.Context, tx pg.Tx, by time.Time, except []Owner, limit int) ([]T, error) {
+		tenants, modes := Owners(except)
+		return pg.Many(ctx, tx, pgx.RowToStructByName[T], sql, tenants, modes, by, limit)
+	}
+}
+
 const (
 	dueAtOnce    = 100                    // rows that a worker reads at a time
 	ownerWorkers = 32                     // rows of one tenant and mode that are processed at the same time: fewer than an account's calls
@@ -52,7 +68,7 @@ type Workers[T comparable] struct {
 	Service string
 	DB      *pg.DB // worker role
 	// Find returns up to limit rows, the oldest first, without those of the tenants that have all their workers.
-	Find  func(ctx context.Context, tx pg.Tx, now time.Time, full []Owner, limit int) ([]T, error)
+	Find  Find[T]
 	Owner func(row T) Owner
 	// Do processes a row. An UnderWay reports that another process holds the row, which is not a failure.
 	Do  func(ctx context.Context, row T) error

@@ -185,3 +185,10 @@ func Union(r Request, alternatives []Alternative, list func(w *Where) (string, [
 	}
 	return fmt.Sprintf(`select * from ((%s)) page order by %s limit %d`, strings.Join(selects, ") union all ("), r.order().by(""), r.Limit+1), args
 }
+
+// Equal adds a condition with one argument, unless v is nil.
+func Equal[T any](w *Where, cond string, v *T) {
+	if v != nil {
+		w.Add(cond, *v)
+	}
+}

@@ -80,7 +80,7 @@ func TestUnavailable(t *testing.T) {
 		return err
 	}
 	batch := func(pool *pg.DB, ctx context.Context) error {
-		return pool.ReadBatch(ctx, &pgx.Batch{}, func(pgx.BatchResults) error { return nil })
+		return pool.ReadBatch(ctx, &pgx.Batch{})
 	}
 	slow, full := open(pg.Options{StatementTimeout: short}), open(pg.Options{MaxConns: 1, AcquireTimeout: short})
 	ended, cancel := context.WithCancel(ctx)

@@ -304,22 +304,13 @@ func TestReadBatch(t *testing.T) {
 	read := func(statements ...string) (got []string, err error) {
 		b := &pgx.Batch{}
 		for _, sql := range statements {
-			b.Queue(sql)
-		}
-		err = one.ReadBatch(mine, b, func(res pgx.BatchResults) error {
-			for range statements {
-				rows, err := res.Query()
-				if err != nil {
-					return err
-				}
+			b.Queue(sql).Query(func(rows pgx.Rows) error {
 				texts, err := pgx.CollectRows(rows, pgx.RowTo[string])
-				if err != nil {
-					return err
-				}
 				got = append(got, texts...)
-			}
-			return nil
-		})
+				return err
+			})
+		}
+		err = one.ReadBatch(mine, b)
 		return got, err
 	}
 	const bodies = `select body from notes`

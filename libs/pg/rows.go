@@ -119,3 +119,76 @@ type longer struct {
 
 // Scan implements pgx.CollectableRow.
 func (r longer) Scan(dest ...any) error { return r.CollectableRow.Scan(append(dest, r.last)...) }
+
+// Exec runs a statement without a result. Its error has the prefix what.
+func Exec(ctx context.Context, tx Tx, what, sql string, args ...any) error {
+	_, err := Affect(ctx, tx, what, sql, args...)
+	return err
+}
+
+// Affect is Exec for a statement whose number of rows matters.
+func Affect(ctx context.Context, tx Tx, what, sql string, args ...any) (int64, error) {
+	tag, err := tx.Exec(ctx, sql, args...)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", what, err)
+	}
+	return tag.RowsAffected(), nil
+}
+
+// Send runs the statements of a batch, and the functions that read their results. Its error has the prefix what.
+func Send(ctx context.Context, tx Tx, b *pgx.Batch, what string) error {
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// SendFor is Send for a batch that reads its results into v, which it returns.
+func SendFor[T any](ctx context.Context, tx Tx, b *pgx.Batch, what string, v *T) (T, error) {
+	if err := Send(ctx, tx, b, what); err != nil {
+		return *new(T), err
+	}
+	return *v, nil
+}
+
+// Into reads the one row of a statement of a batch: b.Queue(…).QueryRow(pg.Into(&n)).
+func Into(to ...any) func(pgx.Row) error {
+	return func(row pgx.Row) error { return row.Scan(to...) }
+}
+
+// ListInto reads all rows of a statement of a batch: b.Queue(…).Query(pg.ListInto(&list, scan)).
+func ListInto[T any](list *[]T, scan pgx.RowToFunc[T]) func(pgx.Rows) error {
+	return func(rows pgx.Rows) (err error) {
+		*list, err = pgx.CollectRows(rows, scan)
+		return err
+	}
+}
+
+// FirstInto reads the first row of a statement of a batch, if there is one.
+func FirstInto[T any](v **T, scan pgx.RowToFunc[T]) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		list, err := pgx.CollectRows(rows, scan)
+		if len(list) > 0 {
+			*v = &list[0]
+		}
+		return err
+	}
+}
+
+// First reads the first row, or returns nil if there is none.
+func First[T any](ctx context.Context, q Q, scan pgx.RowToFunc[T], sql string, args ...any) (*T, error) {
+	list, err := Many(ctx, q, scan, sql, args...)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return &list[0], nil
+}
+
+// Column returns one value of each row, as an array for unnest.
+func Column[R, V any](rows []R, value func(R) V) []V {
+	out := make([]V, len(rows))
+	for i, r := range rows {
+		out[i] = value(r)
+	}
+	return out
+}

@@ -251,25 +251,17 @@ func (r reader) query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 	return batchRows(res, conn)
 }
 
-// ReadBatch runs the reads of b for the caller in ctx in one round trip and one implicit transaction. collect reads the results in
-// order.
-func (db *DB) ReadBatch(ctx context.Context, b *pgx.Batch, collect func(res pgx.BatchResults) error) error {
-	return markUnavailable(db.readBatch(ctx, b, collect))
-}
-
-func (db *DB) readBatch(ctx context.Context, b *pgx.Batch, collect func(res pgx.BatchResults) error) error {
+// ReadBatch runs the reads of b for the caller in ctx in one round trip and one implicit transaction. The functions of b read the
+// results in order, such as those of ListInto.
+func (db *DB) ReadBatch(ctx context.Context, b *pgx.Batch) error {
 	conn, err := db.acquire(ctx)
 	if err != nil {
-		return err
+		return markUnavailable(err)
 	}
 	all := &pgx.Batch{}
 	all.Queue(db.scope, scopeOf(caller.FromContext(ctx))...)
 	all.QueuedQueries = append(all.QueuedQueries, b.QueuedQueries...)
-	res := conn.SendBatch(ctx, all)
-	if _, err := res.Exec(); err != nil {
-		return closeBatch(res, conn, fmt.Errorf("settings: %w", err))
-	}
-	return closeBatch(res, conn, collect(res))
+	return markUnavailable(closeBatch(conn.SendBatch(ctx, all), conn, nil))
 }
 
 // rows closes its batch and returns its connection to the pool when it is closed.

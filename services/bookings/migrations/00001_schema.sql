@@ -210,7 +210,7 @@ create table bookings (
     session_id       uuid,                 -- of unit_claims, if the unit is booked by seats
     seats            integer,              -- count while the booking is pending or confirmed
     sort_starts_at   timestamptz,          -- place in a list by start: the start, or the first instant of a day without times; a trigger sets it
-    gross            bigint,               -- the total with taxes; null: the total is the gross amount
+    gross            bigint      not null, -- the total with taxes
     taxes            json,                 -- domain.Taxes
     -- Money belongs to payments, and documents belong to customers. These columns are copies from their events, which show what is due.
     account_version  bigint      not null default 0,     -- of the account at payments that paid and refunded show

@@ -372,9 +372,9 @@ func TestTheBoundsOfACalendar(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Exec(`insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone, currency, total, deposit, paid, refunded, payment_status, notes)
+	w.Exec(`insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone, currency, total, gross, deposit, paid, refunded, payment_status, notes)
 		select $1, true, gen_random_uuid(), 'B-' || n, 'confirmed', (now() at time zone $2)::date + case when n <= 16000 then n / 42 else -1 - (n - 16000) / 70 end,
-			'UTC', 'USD', 0, 0, 0, 0, 'unpaid', repeat(',', 4000) from generate_series(1, 22000) n`, c.Tenant.UUID(), c.Timezone)
+			'UTC', 'USD', 0, 0, 0, 0, 0, 'unpaid', repeat(',', 4000) from generate_series(1, 22000) n`, c.Tenant.UUID(), c.Timezone)
 	count := func(f feed) (ahead, behind int, size int) {
 		body := w.read(f).is(200).Body
 		today := time.Now().In(zone).Format("20060102")

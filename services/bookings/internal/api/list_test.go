@@ -35,9 +35,9 @@ func (w *world) fill(ctx context.Context, n int, status string) {
 	for i := range created {
 		created[i] = domain.NewBookingID()
 	}
-	w.Exec(`insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone, currency, total, deposit, paid, refunded,
+	w.Exec(`insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone, currency, total, gross, deposit, paid, refunded,
 			payment_status, hold_expires_at, created_at, updated_at)
-		select $1, $2, id, id::text, $4, '2030-05-01', 'UTC', 'USD', 0, 0, 0, 0, 'unpaid',
+		select $1, $2, id, id::text, $4, '2030-05-01', 'UTC', 'USD', 0, 0, 0, 0, 0, 'unpaid',
 			case when $4 = 'pending' and get_byte(uuid_send(id), 15) % 2 = 0 then timestamptz '2020-01-01' end,
 			'2026-01-02 03:04:05.678901Z', '2026-01-02 03:04:05.678901Z'
 		from unnest($3::uuid[]) id`, c.Tenant, c.Live(), created, status)

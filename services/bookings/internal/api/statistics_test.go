@@ -139,8 +139,8 @@ func TestStatisticsAreBounded(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	tenant := caller.FromContext(ctx).Tenant
 	fill := func(rows int) {
-		w.Exec(`insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone, currency, total, deposit, paid, refunded, payment_status)
-			select $1, false, gen_random_uuid(), gen_random_uuid(), 'confirmed', '2030-05-01', 'UTC', 'USD', 3, 0, 2, 0, 'paid' from generate_series(1, $2) n`, tenant, rows)
+		w.Exec(`insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone, currency, total, gross, deposit, paid, refunded, payment_status)
+			select $1, false, gen_random_uuid(), gen_random_uuid(), 'confirmed', '2030-05-01', 'UTC', 'USD', 3, 3, 0, 2, 0, 'paid' from generate_series(1, $2) n`, tenant, rows)
 	}
 	fill(report.MaxBooked)
 	if got := w.statistics(ctx, "2030-05-01", "2030-05-01")[0]; got.Bookings != report.MaxBooked || got.Revenue != 3*report.MaxBooked || got.Paid != 2*report.MaxBooked {

@@ -50,28 +50,13 @@ func Claims(ctx context.Context, q pg.Q, during domain.Span, units []domain.Unit
 func Offered(ctx context.Context, db *pg.DB, unit *domain.UnitID, during domain.Span) (c availability.Catalogue, err error) {
 	b := &pgx.Batch{}
 	args := pg.Args{"unit": unit, "from": during.From, "to": during.To}
-	b.Queue(`select `+bare(unitColumns)+` from units u
-		where u.tenant_id = @tenant and u.livemode = @live and ((@unit::uuid is null and u.status <> 'retired') or u.id = @unit)`, args)
-	b.Queue(`select `+bare(serviceColumns)+` from services s where s.tenant_id = @tenant and s.livemode = @live and s.active`, args)
-	b.Queue(`select `+bare(packageColumns)+` from packages p where p.tenant_id = @tenant and p.livemode = @live and p.active`, args)
-	b.Queue(`select `+ruleColumns+` from holiday_rules r where r.tenant_id = @tenant and r.livemode = @live and r.active`, args)
-	b.Queue(`select c.starts_at, c.ends_at, c.unit_ids`+closuresDuring, args)
-	err = db.ReadBatch(ctx, b, func(res pgx.BatchResults) (err error) {
-		if c.Units, err = pg.Next(res, pgx.RowToStructByName[domain.Unit]); err != nil {
-			return err
-		}
-		if c.Services, err = pg.Next(res, pgx.RowToStructByName[domain.Service]); err != nil {
-			return err
-		}
-		if c.Packages, err = pg.Next(res, scanPackage); err != nil {
-			return err
-		}
-		if c.Rules, err = pg.Next(res, pgx.RowToStructByName[domain.HolidayRule]); err != nil {
-			return err
-		}
-		c.Closures, err = pg.Next(res, scanClosed)
-		return err
-	})
+	b.Queue(bare(units.Own)+`((@unit::uuid is null and u.status <> 'retired') or u.id = @unit)`, args).Query(pg.ListInto(&c.Units, units.Scan))
+	b.Queue(bare(services.Own)+`s.active`, args).Query(pg.ListInto(&c.Services, services.Scan))
+	b.Queue(bare(packages.Own)+`p.active`, args).Query(pg.ListInto(&c.Packages, packages.Scan))
+	b.Queue(rules.Own+`r.active`, args).Query(pg.ListInto(&c.Rules, rules.Scan))
+	b.Queue(`select c.starts_at, c.ends_at, c.unit_ids from closures c where c.tenant_id = @tenant and c.livemode = @live and `+closedDuring, args).
+		Query(pg.ListInto(&c.Closures, pgx.RowToStructByPos[availability.Closure]))
+	err = db.ReadBatch(ctx, b)
 	return c, err
 }
 

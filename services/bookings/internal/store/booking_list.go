@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
 
@@ -38,7 +39,7 @@ type BookingFilter struct {
 func Bookings(ctx context.Context, q pg.Q, f BookingFilter, r page.Request) (page.Rows[domain.Booking], error) {
 	return page.Search(ctx, q, r, page.List[domain.Booking]{
 		Alias:      "b",
-		Scan:       scanBooking,
+		Scan:       bookings.Scan,
 		Statement:  func(r page.Request, narrow func(*page.Where)) (string, []any) { return bookingsSQL(f, r, narrow) },
 		Conditions: page.MetadataConditions(bookingMetadata, "b", f.Metadata),
 	})
@@ -129,29 +130,23 @@ func bookingsSQL(f BookingFilter, r page.Request, narrow func(*page.Where)) (str
 
 func bookingsOf(w *page.Where, f BookingFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
 	w.Add(`b.tenant_id = @tenant and b.livemode = @live`)
-	equal(w, `b.customer_id = ?`, f.Customer)
-	equal(w, `b.service_id = ?`, f.Service)
-	equal(w, `b.unit_id = ?`, f.Unit)
-	equal(w, `b.package_id = ?`, f.Package)
-	equal(w, `b.event_type = ?`, f.EventType)
-	equal(w, `b.number = ?`, f.Number)
+	page.Equal(w, `b.customer_id = ?`, f.Customer)
+	page.Equal(w, `b.service_id = ?`, f.Service)
+	page.Equal(w, `b.unit_id = ?`, f.Unit)
+	page.Equal(w, `b.package_id = ?`, f.Package)
+	page.Equal(w, `b.event_type = ?`, f.EventType)
+	page.Equal(w, `b.number = ?`, f.Number)
 	if len(f.PaymentStatus) > 0 {
 		w.Add(`b.payment_status = any(?)`, f.PaymentStatus)
 	}
 	if f.To != nil {
 		w.Add(`b.event_day <= ?`, f.To.UTC())
 	}
-	equal(w, `b.sort_starts_at >= ?`, f.StartsAfter)
-	equal(w, `b.sort_starts_at < ?`, f.StartsBefore)
+	page.Equal(w, `b.sort_starts_at >= ?`, f.StartsAfter)
+	page.Equal(w, `b.sort_starts_at < ?`, f.StartsBefore)
 	narrow(w)
 	tail, args := w.Page(r, "b")
-	return `select ` + bookingColumns + ` from bookings b ` + tail, args
-}
-
-func equal[T any](w *page.Where, cond string, v *T) {
-	if v != nil {
-		w.Add(cond, *v)
-	}
+	return bookings.Select + tail, args
 }
 
 // CalendarFilter filters a calendar. Empty fields do not filter. Now determines which holds have lapsed.
@@ -267,19 +262,10 @@ func UnpaidDeposits(ctx context.Context, q pg.Q, from civil.Date, now time.Time)
 		order by b.event_day, b.id`, args)
 }
 
-func scanReportBooking(row pgx.CollectableRow) (report.Booking, error) {
-	var b report.Booking
-	var zone, currency string
-	err := row.Scan(&b.ID, &b.Number, &b.Status, &b.CustomerID, &b.UnitID, &b.GuestCount, &b.Exclusive, &b.Day, &b.Start, &b.End,
-		&b.StartsAt, &b.EndsAt, &zone, &currency, &b.Deposit.Minor, &b.Paid.Minor, &b.HoldExpiresAt, &b.Version, &b.CustomerName)
-	if err != nil {
-		return report.Booking{}, fmt.Errorf("scan booking: %w", err)
-	}
-	if b.Loc, err = civil.Location(zone); err != nil {
-		return report.Booking{}, fmt.Errorf("booking %s: %w", b.ID, err)
-	}
-	b.Deposit.Currency, b.Paid.Currency = currency, currency
-	return b, nil
+func scanReportBooking(row pgx.CollectableRow) (b report.Booking, err error) {
+	err = row.Scan(&b.ID, &b.Number, &b.Status, &b.CustomerID, &b.UnitID, &b.GuestCount, &b.Exclusive, &b.Day, &b.Start, &b.End, &b.StartsAt, &b.EndsAt,
+		civil.ZoneOf(&b.Loc), money.CurrencyOf(&b.Deposit, &b.Paid), &b.Deposit.Minor, &b.Paid.Minor, &b.HoldExpiresAt, &b.Version, &b.CustomerName)
+	return b, err
 }
 
 // BookedDuring reads the bookings that statistics count: those of the days, and those with a unit that overlap the days. It reads
@@ -287,7 +273,7 @@ func scanReportBooking(row pgx.CollectableRow) (report.Booking, error) {
 func BookedDuring(ctx context.Context, q pg.Q, d report.Days, now time.Time) ([]report.Booked, error) {
 	parts := make([]string, len(during))
 	for i, part := range during {
-		parts[i] = `select b.event_day, b.status, b.currency, coalesce(b.gross, b.total), b.paid, b.refunded, b.unit_id, b.event_start is not null, b.starts_at, b.ends_at
+		parts[i] = `select b.event_day, b.status, b.currency, b.gross, b.paid, b.refunded, b.unit_id, b.event_start is not null, b.starts_at, b.ends_at
 			from bookings b where b.tenant_id = @tenant and b.livemode = @live and ` + part + ` and ` + standing + `
 			  and (b.event_day between @first and @last or b.unit_id is not null and b.starts_at < @to and b.ends_at > @from)`
 	}

@@ -29,28 +29,28 @@ func InsertCatalogue(ctx context.Context, tx pg.Tx, c Catalogue) (inserted Catal
 	const fresh = ` on conflict do nothing returning created_at, updated_at`
 	b := &pgx.Batch{}
 	for _, s := range c.Services {
-		b.Queue(insertService+fresh, serviceRow(s)).Query(stampedBy(&inserted.Services, s, func(s *domain.Service, at stamp) {
+		b.Queue(services.Insert()+fresh, services.Args(s)).Query(stampedBy(&inserted.Services, s, func(s *domain.Service, at stamp) {
 			s.Version, s.CreatedAt, s.UpdatedAt, s.UnitIDs = 1, at.CreatedAt, at.UpdatedAt, c.unitsOf(s.ID)
 		}))
 	}
 	for _, u := range c.Units {
-		b.Queue(insertUnit+fresh, unitRow(u)).Query(stampedBy(&inserted.Units, u, func(u *domain.Unit, at stamp) {
+		b.Queue(units.Insert()+fresh, units.Args(u)).Query(stampedBy(&inserted.Units, u, func(u *domain.Unit, at stamp) {
 			u.Version, u.CreatedAt, u.UpdatedAt, u.ServiceIDs = 1, at.CreatedAt, at.UpdatedAt, inOrder(u.ServiceIDs)
 		}))
 		b.Queue(linkUnit, unitLinks(u))
 	}
 	for _, p := range c.Packages {
-		b.Queue(insertPackage+fresh, packageRow(p)).Query(stampedBy(&inserted.Packages, p, func(p *domain.Package, at stamp) {
+		b.Queue(packages.Insert()+fresh, packages.Args(p)).Query(stampedBy(&inserted.Packages, p, func(p *domain.Package, at stamp) {
 			p.Version, p.CreatedAt, p.UpdatedAt, p.UnitIDs = 1, at.CreatedAt, at.UpdatedAt, inOrder(p.UnitIDs)
 		}))
 		b.Queue(linkPackage, packageLinks(p))
 	}
 	for _, r := range c.Rules {
-		b.Queue(insertHoliday+fresh, holidayRow(r)).Query(stampedBy(&inserted.Rules, r, func(r *domain.HolidayRule, at stamp) {
+		b.Queue(rules.Insert()+fresh, rules.Args(r)).Query(stampedBy(&inserted.Rules, r, func(r *domain.HolidayRule, at stamp) {
 			r.Version, r.CreatedAt, r.UpdatedAt = 1, at.CreatedAt, at.UpdatedAt
 		}))
 	}
-	return inserted, send(ctx, tx, b, "insert catalogue")
+	return pg.SendFor(ctx, tx, b, "insert catalogue", &inserted)
 }
 
 // stamp contains the times at which a row was written.
@@ -87,12 +87,8 @@ func inOrder[P ids.Prefix](list []ids.ID[P]) []ids.ID[P] {
 // LockCatalogue makes the transaction the only writer of the caller's catalogue. Links are visible from both ends, so two writers
 // that lock them in different orders would deadlock.
 func LockCatalogue(ctx context.Context, tx pg.Tx) error {
-	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext('catalogue'),
+	return pg.Exec(ctx, tx, "lock catalogue", `select pg_advisory_xact_lock(hashtext('catalogue'),
 		hashtext(current_setting('app.tenant_id') || current_setting('app.livemode')))`)
-	if err != nil {
-		return fmt.Errorf("lock catalogue: %w", err)
-	}
-	return nil
 }
 
 // CountServices counts the caller's active and inactive services.
@@ -125,25 +121,9 @@ func count(ctx context.Context, tx pg.Tx, table, active string) (limit.Count, er
 	return n, nil
 }
 
-// replace returns the clause that follows an insert. It updates an existing row with the values of the insert and increments its
-// version.
-func replace(c pg.Columns, alias string) string {
-	return ` on conflict (tenant_id, livemode, id) do update set ` + c.Replace() + `, version = ` + alias + `.version + 1, updated_at = clock_timestamp()`
-}
-
 // collectInto reads the ids that a statement of a batch returns.
 func collectInto[P ids.Prefix](list *[]ids.ID[P]) func(rows pgx.Rows) error {
-	return func(rows pgx.Rows) (err error) {
-		*list, err = pgx.CollectRows(rows, pgx.RowTo[ids.ID[P]])
-		return err
-	}
-}
-
-func send(ctx context.Context, tx pg.Tx, b *pgx.Batch, what string) error {
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
+	return pg.ListInto(list, pgx.RowTo[ids.ID[P]])
 }
 
 // KnownServices returns those ids that the caller has.

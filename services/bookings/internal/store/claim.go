@@ -44,11 +44,8 @@ func (c Claim) args() pg.Args {
 
 // DeleteClaim releases the booking's unit. Without a claim it does nothing.
 func DeleteClaim(ctx context.Context, tx pg.Tx, id domain.BookingID) error {
-	if _, err := tx.Exec(ctx, `
-		delete from unit_claims where tenant_id = @tenant and livemode = @live and booking_id = @id`, pg.Args{"id": id}); err != nil {
-		return fmt.Errorf("delete claim: %w", err)
-	}
-	return nil
+	return pg.Exec(ctx, tx, "delete claim", `
+		delete from unit_claims where tenant_id = @tenant and livemode = @live and booking_id = @id`, pg.Args{"id": id})
 }
 
 func claimError(err error) error {
@@ -74,9 +71,7 @@ func slotError(err error) error {
 func LapsedForUpdate(ctx context.Context, tx pg.Tx, c Claim, now time.Time) ([]domain.Booking, error) {
 	args := c.args()
 	args["now"] = now
-	return pg.Many(ctx, tx, scanBooking, `
-		select `+bookingColumns+` from bookings b
-		where b.tenant_id = @tenant and b.livemode = @live and b.unit_id = @unit and b.id is distinct from @booking
+	return bookings.Many(ctx, tx, `b.unit_id = @unit and b.id is distinct from @booking
 		  and b.status = 'pending' and b.hold_expires_at is not null and b.hold_expires_at <= @now
 		  and exists (select from unit_claims c where c.tenant_id = @tenant and c.livemode = @live and c.booking_id in (b.id, b.session_id)
 			and c.starts_at < @to and c.ends_at > @from)

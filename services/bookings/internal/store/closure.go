@@ -18,26 +18,16 @@ import (
 	"holdfast.dev/services/bookings/internal/domain/report"
 )
 
-// closureRow returns the columns that are written, by name.
-func closureRow(c domain.Closure) pg.Args {
-	return pg.Args{
-		"id": c.ID, "name": c.Name, "unit_ids": c.UnitIDs, "date_from": dateOrNull(c.From), "date_to": dateOrNull(c.To),
-		"starts_at": c.StartsAt, "ends_at": c.EndsAt, "timezone": c.Timezone,
+var closures = pg.NewTable("closures", "c", domain.ErrClosureNotFound, func(c *domain.Closure) pg.Fields {
+	return pg.Fields{
+		Fixed: pg.F{"id", &c.ID},
+		Values: pg.F{
+			"name", &c.Name, "unit_ids", &c.UnitIDs, "date_from", &c.From, "date_to", &c.To, "starts_at", &c.StartsAt, "ends_at", &c.EndsAt,
+			"timezone", &c.Timezone,
+		},
+		Read: pg.F{"version", &c.Version, "created_at", &c.CreatedAt, "updated_at", &c.UpdatedAt},
 	}
-}
-
-func dateOrNull(d *civil.Date) *time.Time {
-	if d == nil {
-		return nil
-	}
-	return new(d.UTC())
-}
-
-var (
-	closureTable   = closureRow(domain.Closure{}).Columns()
-	closureColumns = closureTable.Of("c") + `, c.version, c.created_at, c.updated_at`
-	putClosure     = closureTable.Insert("closures", "c") + replace(closureTable, "c")
-)
+})
 
 // ClosureFilter filters a list. Nil fields do not filter. From and To are the limits of the time that a closure overlaps.
 type ClosureFilter struct {
@@ -47,8 +37,7 @@ type ClosureFilter struct {
 
 // Closure reads one closure, or returns domain.ErrClosureNotFound.
 func Closure(ctx context.Context, q pg.Q, id domain.ClosureID) (domain.Closure, error) {
-	return pg.One(ctx, q, pgx.RowToStructByName[domain.Closure], domain.ErrClosureNotFound,
-		`select `+closureColumns+` from closures c where c.tenant_id = @tenant and c.livemode = @live and c.id = @id`, pg.Args{"id": id})
+	return closures.Get(ctx, q, id, "")
 }
 
 // Closures reads one page. A unit that the caller does not have selects nothing.
@@ -59,29 +48,19 @@ func Closures(ctx context.Context, q pg.Q, f ClosureFilter, r page.Request) (pag
 		w.Add(`(c.unit_ids is null or ? = any(c.unit_ids))`, *f.Unit)
 		w.Add(`exists (select from units u where u.tenant_id = @tenant and u.livemode = @live and u.id = ?)`, *f.Unit)
 	}
-	equal(w, `c.ends_at > ?`, f.From)
-	equal(w, `c.starts_at < ?`, f.To)
+	page.Equal(w, `c.ends_at > ?`, f.From)
+	page.Equal(w, `c.starts_at < ?`, f.To)
 	tail, args := w.Page(r, "c")
-	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Closure], `select `+closureColumns+` from closures c `+tail, args...)
+	return page.Read(ctx, q, r, closures.Scan, closures.Select+tail, args...)
 }
 
-// closuresDuring selects the closures that overlap a time and close a unit; @unit is null for all units.
-const closuresDuring = ` from closures c
-	where c.tenant_id = @tenant and c.livemode = @live and c.ends_at > @from and c.starts_at < @to
-	  and (@unit::uuid is null or c.unit_ids is null or @unit = any(c.unit_ids))`
+// closedDuring is the condition that a closure overlaps a time and closes a unit; @unit is null for all units.
+const closedDuring = `c.ends_at > @from and c.starts_at < @to and (@unit::uuid is null or c.unit_ids is null or @unit = any(c.unit_ids))`
 
 // ClosuresDuring reads the closures of the unit, or of any unit if unit is nil, that overlap the time, in the order of their starts.
 // It returns at most limit of them.
 func ClosuresDuring(ctx context.Context, q pg.Q, during domain.Span, unit *domain.UnitID, limit int) ([]domain.Closure, error) {
-	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Closure],
-		`select `+closureColumns+closuresDuring+` order by c.starts_at, c.id limit @limit`,
-		pg.Args{"from": during.From, "to": during.To, "unit": unit, "limit": limit})
-}
-
-func scanClosed(row pgx.CollectableRow) (availability.Closure, error) {
-	var c availability.Closure
-	err := row.Scan(&c.From, &c.To, &c.Units)
-	return c, err
+	return closures.Many(ctx, q, closedDuring+` order by c.starts_at, c.id limit @limit`, pg.Args{"from": during.From, "to": during.To, "unit": unit, "limit": limit})
 }
 
 // CountClosures counts the caller's closures that have and have not ended by now.
@@ -98,27 +77,18 @@ func CountClosures(ctx context.Context, tx pg.Tx, now time.Time) (limit.Count, e
 // LockClosed locks the units of a closure by ascending id until the transaction ends; nil means all units. Each write of a booking
 // locks its unit too. Therefore, it either commits before the closure reads its conflicts, or sees the closure.
 func LockClosed(ctx context.Context, tx pg.Tx, units []domain.UnitID) error {
-	_, err := tx.Exec(ctx, `select from units u where u.tenant_id = @tenant and u.livemode = @live
+	return pg.Exec(ctx, tx, "lock units", `select from units u where u.tenant_id = @tenant and u.livemode = @live
 		and (@units::uuid[] is null or u.id = any(@units)) order by u.id for no key update`, pg.Args{"units": units})
-	if err != nil {
-		return fmt.Errorf("lock units: %w", err)
-	}
-	return nil
 }
 
 // PutClosure writes a closure. An existing closure gets the next version. Its units must be locked.
 func PutClosure(ctx context.Context, tx pg.Tx, c domain.Closure) error {
-	b := &pgx.Batch{}
-	b.Queue(putClosure, closureRow(c))
-	return send(ctx, tx, b, "put closure")
+	return pg.Exec(ctx, tx, "put closure", closures.Put(), closures.Args(c))
 }
 
 // DeleteClosure deletes a closure.
 func DeleteClosure(ctx context.Context, tx pg.Tx, id domain.ClosureID) error {
-	if _, err := tx.Exec(ctx, `delete from closures where tenant_id = @tenant and livemode = @live and id = @id`, pg.Args{"id": id}); err != nil {
-		return fmt.Errorf("delete closure: %w", err)
-	}
-	return nil
+	return pg.Exec(ctx, tx, "delete closure", `delete from closures where tenant_id = @tenant and livemode = @live and id = @id`, pg.Args{"id": id})
 }
 
 // Conflicts reads the bookings that hold a unit of the closure and overlap it, earliest first, at most domain.MaxConflicts. now

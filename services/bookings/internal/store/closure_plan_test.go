@@ -90,8 +90,8 @@ func TestPlanOfTheCheck(t *testing.T) {
 	}
 	err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		for range 20 {
-			_, err := tx.Exec(ctx, `insert into bookings (tenant_id, livemode, id, number, status, unit_id, event_day, starts_at, ends_at, timezone, currency, total, deposit, paid, refunded, payment_status)
-				select tenant_id, livemode, @id, 'C' || gen_random_uuid(), status, @unit, '2040-01-01', '2040-01-01', '2040-01-02', timezone, currency, total, deposit, paid, refunded, payment_status
+			_, err := tx.Exec(ctx, `insert into bookings (tenant_id, livemode, id, number, status, unit_id, event_day, starts_at, ends_at, timezone, currency, total, gross, deposit, paid, refunded, payment_status)
+				select tenant_id, livemode, @id, 'C' || gen_random_uuid(), status, @unit, '2040-01-01', '2040-01-01', '2040-01-02', timezone, currency, total, gross, deposit, paid, refunded, payment_status
 				from bookings where tenant_id = @tenant and livemode = @live and number = 'B-77'`, pg.Args{"id": domain.NewBookingID(), "unit": unit})
 			if err != nil {
 				return err

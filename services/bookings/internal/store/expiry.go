@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -72,24 +70,16 @@ func LockDue(ctx context.Context, tx pg.Tx, id domain.BookingID, wait bool) (k d
 		skip = ``
 	}
 	args := pg.Args{"id": id}
+	var unit *domain.UnitID
+	var found *domain.Booking
+	var known *testclock.Clock
 	b := &pgx.Batch{}
 	b.Queue(`select u.id from units u where u.tenant_id = @tenant and u.livemode = @live
-		and u.id = (select b.unit_id from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id) for no key update`+skip, args)
-	b.Queue(`select `+bookingColumns+` from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id for update`+skip, args)
-	b.Queue(testclock.Known, args)
-	res := tx.SendBatch(ctx, b)
-	defer func() { err = errors.Join(err, res.Close()) }()
-	unit, err := pg.NextOne(res, pgx.RowTo[domain.UnitID])
-	if err != nil {
-		return domain.Booking{}, testclock.Clock{}, false, fmt.Errorf("lock unit: %w", err)
-	}
-	found, err := pg.NextOne(res, scanBooking)
-	if err != nil {
-		return domain.Booking{}, testclock.Clock{}, false, fmt.Errorf("lock booking: %w", err)
-	}
-	known, err := pg.NextOne(res, pgx.RowToStructByName[testclock.Clock])
-	if err != nil {
-		return domain.Booking{}, testclock.Clock{}, false, fmt.Errorf("test clock: %w", err)
+		and u.id = (select b.unit_id from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id) for no key update`+skip, args).Query(pg.FirstInto(&unit, pgx.RowTo[domain.UnitID]))
+	b.Queue(bookings.Own+`b.id = @id for update`+skip, args).Query(pg.FirstInto(&found, bookings.Scan))
+	b.Queue(testclock.Known, args).Query(pg.FirstInto(&known, pgx.RowToStructByName[testclock.Clock]))
+	if err := pg.Send(ctx, tx, b, "lock booking"); err != nil {
+		return domain.Booking{}, clock, false, err
 	}
 	if known != nil {
 		clock = *known

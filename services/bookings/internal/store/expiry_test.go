@@ -24,8 +24,8 @@ func TestDueReadsNoFutureHold(t *testing.T) {
 	for _, ctx := range []context.Context{live, frozen} {
 		c := caller.FromContext(ctx)
 		_, err := conn.Exec(t.Context(), `insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone,
-				currency, total, deposit, paid, refunded, payment_status, hold_expires_at)
-			select $1, $2, gen_random_uuid(), 'B-' || n, 'pending', '2030-01-01', 'UTC', 'USD', 0, 0, 0, 0, 'unpaid',
+				currency, total, gross, deposit, paid, refunded, payment_status, hold_expires_at)
+			select $1, $2, gen_random_uuid(), 'B-' || n, 'pending', '2030-01-01', 'UTC', 'USD', 0, 0, 0, 0, 0, 'unpaid',
 				case when n <= 12 then timestamptz '2029-01-01' + n * interval '10 minutes' else timestamptz '2029-06-01' end
 			from generate_series(1, 4000) n`, c.Tenant, c.Live())
 		if err != nil {
@@ -95,8 +95,8 @@ func TestWorkerSeesHoldsOnly(t *testing.T) {
 	for _, mode := range []caller.Mode{caller.Live, caller.Test} {
 		c := caller.FromContext(pgtest.Ctx(t, mode))
 		for _, sql := range []string{
-			`insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone, currency, total, deposit, paid, refunded, payment_status)
-				values ($1, $2, gen_random_uuid(), 'B-1', 'pending', '2030-01-01', 'UTC', 'USD', 0, 0, 0, 0, 'unpaid')`,
+			`insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone, currency, total, gross, deposit, paid, refunded, payment_status)
+				values ($1, $2, gen_random_uuid(), 'B-1', 'pending', '2030-01-01', 'UTC', 'USD', 0, 0, 0, 0, 0, 'unpaid')`,
 			`insert into test_clocks values ($1, $2, null, 1)`,
 		} {
 			if _, err := conn.Exec(t.Context(), sql, c.Tenant, c.Live()); err != nil {

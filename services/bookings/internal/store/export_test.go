@@ -10,7 +10,7 @@ var (
 	ClaimedSQL   = claimedFrom
 	AllDueSQL    = allDue
 	TenantDueSQL = tenantDue
-	OfQuoteSQL   = bookingOfQuote
-	OfLeadSQL    = bookingOfLead
+	OfQuoteSQL   = bookings.Own + ofQuote
+	OfLeadSQL    = bookings.Own + ofLead
 	SumsSQL      = invoiceSums
 )

@@ -15,21 +15,25 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-const feedColumns = `f.id, f.name, f.unit_id, f.include_details, f.created_by, f.version, f.created_at, f.updated_at`
+var feeds = pg.NewTable("calendar_feeds", "f", domain.ErrFeedNotFound, func(f *domain.Feed) pg.Fields {
+	return pg.Fields{
+		Fixed: pg.F{"id", &f.ID, "name", &f.Name, "unit_id", &f.UnitID, "include_details", &f.IncludeDetails, "created_by", &f.CreatedBy},
+		Read:  pg.F{"version", &f.Version, "created_at", &f.CreatedAt, "updated_at", &f.UpdatedAt},
+	}
+})
 
 // Feed reads one feed, or returns domain.ErrFeedNotFound.
 func Feed(ctx context.Context, q pg.Q, id domain.FeedID) (domain.Feed, error) {
-	return pg.One(ctx, q, pgx.RowToStructByName[domain.Feed], domain.ErrFeedNotFound,
-		`select `+feedColumns+` from calendar_feeds f where f.tenant_id = @tenant and f.livemode = @live and f.id = @id`, pg.Args{"id": id})
+	return feeds.Get(ctx, q, id, "")
 }
 
 // Feeds reads one page of the feeds of a unit, or of all feeds if unit is nil.
 func Feeds(ctx context.Context, q pg.Q, unit *domain.UnitID, r page.Request) (page.Rows[domain.Feed], error) {
 	w := &page.Where{}
 	w.Add(`f.tenant_id = @tenant and f.livemode = @live`)
-	equal(w, `f.unit_id = ?`, unit)
+	page.Equal(w, `f.unit_id = ?`, unit)
 	tail, args := w.Page(r, "f")
-	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Feed], `select `+feedColumns+` from calendar_feeds f `+tail, args...)
+	return page.Read(ctx, q, r, feeds.Scan, feeds.Select+tail, args...)
 }
 
 // CountFeeds counts the feeds of the caller. Until the transaction ends, other calls for the same tenant and mode wait.
@@ -46,25 +50,19 @@ func CountFeeds(ctx context.Context, tx pg.Tx) (int, error) {
 // InsertFeed writes a new feed with the hash of its token and the operator's time zone, and returns it with its times. Its creator
 // becomes its holder.
 func InsertFeed(ctx context.Context, tx pg.Tx, f domain.Feed, hash []byte, timezone string) (domain.Feed, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Feed], domain.ErrFeedNotFound, `
-		with stamp as materialized (select clock_timestamp() as at)
-		insert into calendar_feeds as f (tenant_id, livemode, id, name, unit_id, include_details, created_by, holder, timezone, hash, created_at, updated_at)
-		select @tenant, @live, @id, @name, @unit_id::uuid, @include_details, @created_by, @created_by, @timezone, @hash, at, at from stamp
-		returning `+feedColumns, pg.Args{
-		"id": f.ID, "name": f.Name, "unit_id": f.UnitID, "include_details": f.IncludeDetails, "created_by": f.CreatedBy, "timezone": timezone, "hash": hash,
-	})
+	args := feeds.Args(f)
+	args["timezone"], args["hash"] = timezone, hash
+	return pg.One(ctx, tx, feeds.Scan, domain.ErrFeedNotFound, feeds.InsertNow("", "holder", "@created_by", "timezone", "@timezone", "hash", "@hash")+
+		` returning `+feeds.Columns, args)
 }
 
 // DeleteFeed deletes a feed. It returns domain.ErrFeedNotFound if the feed no longer exists.
 func DeleteFeed(ctx context.Context, tx pg.Tx, id domain.FeedID) error {
-	tag, err := tx.Exec(ctx, `delete from calendar_feeds where tenant_id = @tenant and livemode = @live and id = @id`, pg.Args{"id": id})
-	if err != nil {
-		return fmt.Errorf("delete feed: %w", err)
-	}
-	if tag.RowsAffected() == 0 {
+	n, err := pg.Affect(ctx, tx, "delete feed", `delete from calendar_feeds where tenant_id = @tenant and livemode = @live and id = @id`, pg.Args{"id": id})
+	if err == nil && n == 0 {
 		return domain.ErrFeedNotFound
 	}
-	return nil
+	return err
 }
 
 // HeldFeed is a feed with the credential that holds it.
@@ -91,12 +89,8 @@ func FeedHolder(ctx context.Context, q pg.Q, id domain.FeedID) (string, error) {
 
 // PassFeed transfers a feed from one credential to another.
 func PassFeed(ctx context.Context, tx pg.Tx, id domain.FeedID, from, to string) error {
-	_, err := tx.Exec(ctx, `update calendar_feeds set holder = @to where tenant_id = @tenant and livemode = @live and id = @id and holder = @from`,
+	return pg.Exec(ctx, tx, "pass a feed on", `update calendar_feeds set holder = @to where tenant_id = @tenant and livemode = @live and id = @id and holder = @from`,
 		pg.Args{"id": id, "from": from, "to": to})
-	if err != nil {
-		return fmt.Errorf("pass a feed on: %w", err)
-	}
-	return nil
 }
 
 // OpenFeed is a feed found by its token, with the tenant and mode that it belongs to.
@@ -172,16 +166,8 @@ func calendarPart(where, order, part string) string {
 		) %[3]s where bytes <= @bytes_%[3]s`, where, order, part, eventBytes)
 }
 
-func scanCalendarEntry(row pgx.CollectableRow) (domain.CalendarEntry, error) {
-	var e domain.CalendarEntry
-	var zone string
-	err := row.Scan(&e.ID, &e.Number, &e.Status, &e.Version, &e.UpdatedAt, &e.HoldExpiresAt, &e.Day, &e.Start, &e.StartsAt, &e.EndsAt,
-		&zone, &e.Title, &e.Seats, &e.Customer, &e.Notes)
-	if err != nil {
-		return domain.CalendarEntry{}, fmt.Errorf("scan calendar entry: %w", err)
-	}
-	if e.Loc, err = civil.Location(zone); err != nil {
-		return domain.CalendarEntry{}, fmt.Errorf("booking %s: %w", e.ID, err)
-	}
-	return e, nil
+func scanCalendarEntry(row pgx.CollectableRow) (e domain.CalendarEntry, err error) {
+	err = row.Scan(&e.ID, &e.Number, &e.Status, &e.Version, &e.UpdatedAt, &e.HoldExpiresAt, &e.Day, &e.Start, &e.StartsAt, &e.EndsAt,
+		civil.ZoneOf(&e.Loc), &e.Title, &e.Seats, &e.Customer, &e.Notes)
+	return e, err
 }

@@ -21,8 +21,8 @@ var rows = []pgtest.Row{
 	{"closures", "id, name, starts_at, ends_at, timezone", u + ", 'c', '2030-02-01', '2030-02-02', 'UTC'"},
 	{"customers", "id, name, version", u + ", 'c', 1"},
 	{
-		"bookings", "id, number, status, unit_id, event_day, timezone, currency, total, deposit, paid, refunded, payment_status",
-		u + ", 'B-1', 'pending', " + u + ", '2030-01-01', 'UTC', 'USD', 0, 0, 0, 0, 'unpaid'",
+		"bookings", "id, number, status, unit_id, event_day, timezone, currency, total, gross, deposit, paid, refunded, payment_status",
+		u + ", 'B-1', 'pending', " + u + ", '2030-01-01', 'UTC', 'USD', 0, 0, 0, 0, 0, 'unpaid'",
 	},
 	{"booking_metadata", "key, value, booking_id", "'k', 'v', " + u},
 	{"unit_claims", "unit_id, booking_id, starts_at, ends_at", u + ", " + u + ", '2030-01-01', '2030-01-02'"},

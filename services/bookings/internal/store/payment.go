@@ -2,33 +2,28 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
+var invoices = pg.NewTable("booking_invoices", "i", nil, func(in *domain.Invoice) pg.Fields {
+	return pg.Fields{Fixed: pg.F{"invoice_id", &in.ID}, Values: pg.F{
+		"booking_id", &in.Booking, "version", &in.Version, "currency", &in.Currency, "opened", &in.Opened, "deposit", &in.Deposit, "total", &in.Total,
+		"due", &in.Due, "paid", &in.Paid, "credited", &in.Credited,
+	}}
+})
+
 // PutInvoice writes an invoice from an event, unless a state at least as new is stored already. It returns the sums of the invoices of
 // its booking in the currency. The booking must be locked. The newest event determines the booking of an invoice.
 func PutInvoice(ctx context.Context, tx pg.Tx, in domain.Invoice, currency string) (domain.InvoiceSums, error) {
-	_, err := tx.Exec(ctx, `
-		insert into booking_invoices as i (tenant_id, livemode, invoice_id, booking_id, version, currency, opened, deposit, total, due, paid, credited)
-		values (@tenant, @live, @invoice, @booking::uuid, @version, @currency, @opened, @deposit, @total, @due, @paid, @credited)
-		on conflict (tenant_id, livemode, invoice_id) do update
-		set booking_id = excluded.booking_id, version = excluded.version, currency = excluded.currency, opened = excluded.opened,
-			deposit = excluded.deposit, total = excluded.total, due = excluded.due, paid = excluded.paid, credited = excluded.credited
-		where i.version < excluded.version`, pg.Args{
-		"invoice": in.ID, "booking": in.Booking, "version": in.Version, "currency": in.Currency, "opened": in.Opened, "deposit": in.Deposit,
-		"total": in.Total, "due": in.Due, "paid": in.Paid, "credited": in.Credited,
-	})
-	if err != nil {
-		return domain.InvoiceSums{}, fmt.Errorf("put invoice: %w", err)
+	if err := pg.Exec(ctx, tx, "put invoice", invoices.PutNewer(), invoices.Args(in)); err != nil {
+		return domain.InvoiceSums{}, err
 	}
 	return InvoiceSums(ctx, tx, in.Booking, currency)
 }
@@ -54,7 +49,7 @@ func PutPayments(ctx context.Context, tx pg.Tx, a domain.Account) error {
 		ids[i], sources[i], invoices[i], amounts[i], refunded[i] = p.ID, p.Source, p.InvoiceID, p.Amount.Minor, p.Refunded
 		disputed[i], paid[i], reversed[i], versions[i] = p.Disputed, p.PaidAt, p.ReversedAt, p.Version
 	}
-	_, err := tx.Exec(ctx, `
+	return pg.Exec(ctx, tx, "put payments", `
 		insert into booking_payments as p (tenant_id, livemode, payment_id, booking_id, invoice_id, amount, currency, source, refunded, disputed,
 			paid_at, reversed_at, version)
 		select @tenant::uuid, @live::boolean, n.id, @booking::uuid, n.invoice, n.amount, @currency::text, n.source, n.refunded, n.disputed,
@@ -69,10 +64,6 @@ func PutPayments(ctx context.Context, tx pg.Tx, a domain.Account) error {
 		"booking": a.Booking, "currency": a.Currency, "ids": ids, "sources": sources, "invoices": invoices, "amounts": amounts,
 		"refunded": refunded, "disputed": disputed, "paid_at": paid, "reversed": reversed, "versions": versions,
 	})
-	if err != nil {
-		return fmt.Errorf("put payments: %w", err)
-	}
-	return nil
 }
 
 // Payments reads one page of the payments of a booking, newest first, in one round trip, or returns domain.ErrBookingNotFound. For
@@ -101,23 +92,12 @@ func paymentsSQL(booking domain.BookingID, r page.Request) (string, []any) {
 		where b.tenant_id = @tenant and b.livemode = @live and b.id = @p1 order by p.created_at desc, p.id desc`, args
 }
 
-func scanPayment(row pgx.CollectableRow) (domain.BookingPayment, error) {
-	var p struct {
-		Row                             *[16]byte
-		ID, Source, Currency, InvoiceID *string
-		Amount, Refunded                *int64
-		Disputed                        *bool
-		PaidAt, ReversedAt, CreatedAt   *time.Time
+func scanPayment(row pgx.CollectableRow) (p domain.BookingPayment, err error) {
+	var id *[16]byte
+	err = row.Scan(&id, pg.Null(&p.ID), pg.Null(&p.Source), pg.Null(&p.Amount.Minor), pg.Null(&p.Amount.Currency), pg.Null(&p.Refunded),
+		pg.Null(&p.Disputed), pg.Null(&p.InvoiceID), &p.PaidAt, &p.ReversedAt, pg.Null(&p.CreatedAt))
+	if id != nil {
+		p.Row = *id
 	}
-	err := row.Scan(&p.Row, &p.ID, &p.Source, &p.Amount, &p.Currency, &p.Refunded, &p.Disputed, &p.InvoiceID, &p.PaidAt, &p.ReversedAt, &p.CreatedAt)
-	if err != nil {
-		return domain.BookingPayment{}, fmt.Errorf("scan payment: %w", err)
-	}
-	if p.ID == nil {
-		return domain.BookingPayment{}, nil
-	}
-	return domain.BookingPayment{
-		Row: *p.Row, ID: *p.ID, Source: *p.Source, Amount: money.Amount{Minor: *p.Amount, Currency: *p.Currency}, Refunded: *p.Refunded,
-		Disputed: *p.Disputed, InvoiceID: *p.InvoiceID, PaidAt: p.PaidAt, ReversedAt: p.ReversedAt, CreatedAt: *p.CreatedAt,
-	}, nil
+	return p, err
 }

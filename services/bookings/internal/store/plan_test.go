@@ -340,11 +340,11 @@ var many = []string{
 	`with u as (select array_agg(id) ids from units where tenant_id = $1), s as (select array_agg(id) ids from services where tenant_id = $1),
 	      p as (select array_agg(id) ids from packages where tenant_id = $1), k as (select array_agg(id) ids from customers where tenant_id = $1)
 	insert into bookings (tenant_id, livemode, id, number, status, unit_id, service_id, package_id, customer_id, event_type, event_day, timezone,
-		currency, total, deposit, paid, refunded, payment_status, hold_expires_at, created_at, updated_at)
+		currency, total, gross, deposit, paid, refunded, payment_status, hold_expires_at, created_at, updated_at)
 	select $1, $2, gen_random_uuid(), 'B-' || n,
 		case when n % 800 = 0 then 'no_show' when n % 700 = 0 then 'expired' when n % 3 = 0 then 'pending' when n % 3 = 1 then 'confirmed' else 'completed' end,
 		u.ids[1 + n % 100], s.ids[1 + n % 100], p.ids[1 + n % 100], k.ids[1 + n % 1000], 'type ' || n % 500, date '2030-01-01' + n % 365, 'UTC',
-		'USD', 0, 0, 0, 0, case when n % 900 = 0 then 'overpaid' when n % 950 = 0 then 'refunded' else 'unpaid' end,
+		'USD', 0, 0, 0, 0, 0, case when n % 900 = 0 then 'overpaid' when n % 950 = 0 then 'refunded' else 'unpaid' end,
 		case when n % 3 = 0 then timestamptz '2029-06-01' end,
 		timestamptz '2026-01-01' + n * interval '1 minute', timestamptz '2026-01-01' + n * interval '1 minute'
 	from u, s, p, k, generate_series(1, ` + fmt.Sprint(stored) + `) n`,

@@ -48,12 +48,8 @@ const (
 
 // RaiseVersion sets the version of a row of a table with versions, unless the row has that version already.
 func RaiseVersion(ctx context.Context, tx pg.Tx, table, key string, version int64) error {
-	_, err := tx.Exec(ctx, `update `+table+` set version = @version
+	return pg.Exec(ctx, tx, "raise version", `update `+table+` set version = @version
 		where tenant_id = @tenant and livemode = @live and id = @key::uuid and version < @version`, pg.Args{"key": key, "version": version})
-	if err != nil {
-		return fmt.Errorf("raise version: %w", err)
-	}
-	return nil
 }
 
 // ForgetCustomer deletes the copy of a customer that the customers service has lost. If a booking refers to it, it stays with version
@@ -90,10 +86,6 @@ func ForgetInvoice(ctx context.Context, tx pg.Tx, id string, booking domain.Book
 
 // ForgetAccount deletes the payments of the account of a booking, which is locked.
 func ForgetAccount(ctx context.Context, tx pg.Tx, id domain.BookingID, currency string) error {
-	_, err := tx.Exec(ctx, `delete from booking_payments p
+	return pg.Exec(ctx, tx, "forget payments", `delete from booking_payments p
 		where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @id and p.currency = @currency`, pg.Args{"id": id, "currency": currency})
-	if err != nil {
-		return fmt.Errorf("forget payments: %w", err)
-	}
-	return nil
 }

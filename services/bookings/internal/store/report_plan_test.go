@@ -38,13 +38,13 @@ func busy(n int) []string {
 		      w as (select n, date '2030-01-01' + n / 300 as day, n % 50 = 0 as long, lpad((8 + 2 * (n / 50 % 6))::text, 2, '0') || ':00' as clock
 		            from generate_series(0, ` + fmt.Sprint(n-1) + `) n)
 		insert into bookings (tenant_id, livemode, id, number, status, unit_id, service_id, customer_id, event_day, event_start, starts_at, ends_at,
-			timezone, currency, total, deposit, paid, refunded, payment_status)
+			timezone, currency, total, gross, deposit, paid, refunded, payment_status)
 		select $1, $2, gen_random_uuid(), 'B-' || n, case when n % 100 = 7 then 'cancelled' when n % 3 = 0 then 'pending' else 'confirmed' end,
 			case when not long then u.ids[1 + n % 50] end, s.ids[1 + n % 5], k.ids[1 + n % 1000], day, clock,
 			(day || ' ' || clock || ' America/New_York')::timestamptz,
 			(day || ' ' || clock || ' America/New_York')::timestamptz
 				+ case when not long then interval '2 hours' else (array[interval '3 days', '3 days', '20 days', '100 days'])[1 + n / 50 % 4] end,
-			'America/New_York', 'USD', 1000, 0, 500, 0, 'partially_paid'
+			'America/New_York', 'USD', 1000, 1000, 0, 500, 0, 'partially_paid'
 		from w, u, s, k`,
 		`insert into unit_claims (tenant_id, livemode, booking_id, unit_id, starts_at, ends_at)
 			select tenant_id, livemode, id, unit_id, starts_at, ends_at from bookings
@@ -216,9 +216,9 @@ func TestBookingsDuringAreBounded(t *testing.T) {
 	ctx, conn := pgtest.CtxOf(t, tenant, caller.Test), owner(t, db)
 	f := store.CalendarFilter{Days: reportDays(t, "2030-06-01", 31)}
 	for _, rows := range []int{report.MaxBookings, 1} {
-		if _, err := conn.Exec(t.Context(), `insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone, currency, total, deposit, paid,
+		if _, err := conn.Exec(t.Context(), `insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone, currency, total, gross, deposit, paid,
 				refunded, payment_status)
-			select $1, false, gen_random_uuid(), gen_random_uuid(), 'confirmed', date '2030-06-01' + n % 31, 'UTC', 'USD', 0, 0, 0, 0, 'paid' from generate_series(1, $2) n`,
+			select $1, false, gen_random_uuid(), gen_random_uuid(), 'confirmed', date '2030-06-01' + n % 31, 'UTC', 'USD', 0, 0, 0, 0, 0, 'paid' from generate_series(1, $2) n`,
 			tenant, rows); err != nil {
 			t.Fatal(err)
 		}

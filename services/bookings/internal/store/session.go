@@ -101,10 +101,6 @@ func ClaimedFrom(ctx context.Context, tx pg.Tx, unit domain.UnitID, now time.Tim
 
 // SetSeats changes the number of seats of the sessions of a unit from now on. The unit must be locked.
 func SetSeats(ctx context.Context, tx pg.Tx, unit domain.UnitID, capacity int, now time.Time) error {
-	_, err := tx.Exec(ctx, `update unit_claims c set capacity = @capacity where c.capacity is not null and `+claimsFrom,
+	return pg.Exec(ctx, tx, "set seats", `update unit_claims c set capacity = @capacity where c.capacity is not null and `+claimsFrom,
 		pg.Args{"unit": unit, "now": now, "capacity": capacity})
-	if err != nil {
-		return fmt.Errorf("set seats: %w", err)
-	}
-	return nil
 }

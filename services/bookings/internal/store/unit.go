@@ -12,24 +12,20 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// unitRow returns the columns that are written, by name.
-func unitRow(u domain.Unit) pg.Args {
-	return pg.Args{
-		"id": u.ID, "name": u.Name, "description": u.Description, "status": u.Status, "capacity": u.Capacity,
-		"booking_mode": u.BookingMode, "opening_hours": u.OpeningHours,
+var units = pg.NewTable("units", "u", domain.ErrUnitNotFound, func(u *domain.Unit) pg.Fields {
+	return pg.Fields{
+		Fixed: pg.F{"id", &u.ID},
+		Values: pg.F{
+			"name", &u.Name, "description", &u.Description, "status", &u.Status, "capacity", &u.Capacity, "booking_mode", &u.BookingMode,
+			"opening_hours", &u.OpeningHours,
+		},
+		Read: pg.F{"version", &u.Version, "created_at", &u.CreatedAt, "updated_at", &u.UpdatedAt, `array(select us.service_id from unit_services us
+			where us.tenant_id = u.tenant_id and us.livemode = u.livemode and us.unit_id = u.id order by us.service_id) as service_ids`, &u.ServiceIDs},
 	}
-}
+})
 
 // unitLinks returns the unit's links to services.
 func unitLinks(u domain.Unit) pg.Args { return pg.Args{"id": u.ID, "service_ids": u.ServiceIDs} }
-
-var (
-	unitTable   = unitRow(domain.Unit{}).Columns()
-	unitColumns = unitTable.Of("u") + `, u.version, u.created_at, u.updated_at,
-	array(select us.service_id from unit_services us where us.tenant_id = u.tenant_id and us.livemode = u.livemode and us.unit_id = u.id order by us.service_id) as service_ids`
-	insertUnit = unitTable.Insert("units", "u")
-	putUnit    = insertUnit + replace(unitTable, "u")
-)
 
 const linkUnit = `
 	insert into unit_services (tenant_id, livemode, unit_id, service_id)
@@ -43,14 +39,12 @@ type UnitFilter struct {
 
 // Unit reads one unit, or returns domain.ErrUnitNotFound.
 func Unit(ctx context.Context, q pg.Q, id domain.UnitID) (domain.Unit, error) {
-	return pg.One(ctx, q, pgx.RowToStructByName[domain.Unit], domain.ErrUnitNotFound,
-		`select `+unitColumns+` from units u where u.tenant_id = @tenant and u.livemode = @live and u.id = @id`, pg.Args{"id": id})
+	return units.Get(ctx, q, id, "")
 }
 
 // UnitsByID reads the units of a list, by id.
 func UnitsByID(ctx context.Context, q pg.Q, list []domain.UnitID) ([]domain.Unit, error) {
-	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Unit],
-		`select `+unitColumns+` from units u where u.tenant_id = @tenant and u.livemode = @live and u.id = any(@ids::uuid[]) order by u.id`, pg.Args{"ids": list})
+	return units.Many(ctx, q, `u.id = any(@ids::uuid[]) order by u.id`, pg.Args{"ids": list})
 }
 
 // UnitHours reads the status and the opening hours of the active units and of those in the list.
@@ -63,14 +57,10 @@ func UnitHours(ctx context.Context, q pg.Q, list []domain.UnitID) ([]domain.Unit
 func Units(ctx context.Context, q pg.Q, f UnitFilter, r page.Request) (page.Rows[domain.Unit], error) {
 	w := &page.Where{}
 	w.Add(`u.tenant_id = @tenant and u.livemode = @live`)
-	if f.Active != nil {
-		w.Add(`(u.status = 'active') = ?`, *f.Active)
-	}
-	if f.Service != nil {
-		w.Add(`u.id = any(array(select us.unit_id from unit_services us where us.tenant_id = @tenant and us.livemode = @live and us.service_id = ?))`, *f.Service)
-	}
+	page.Equal(w, `(u.status = 'active') = ?`, f.Active)
+	page.Equal(w, `u.id = any(array(select us.unit_id from unit_services us where us.tenant_id = @tenant and us.livemode = @live and us.service_id = ?))`, f.Service)
 	tail, args := w.Page(r, "u")
-	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Unit], `select `+unitColumns+` from units u `+tail, args...)
+	return page.Read(ctx, q, r, units.Scan, units.Select+tail, args...)
 }
 
 // LockUnits locks the booking's current unit and the unit to which it may move, by ascending id, until the transaction ends. Each
@@ -91,7 +81,7 @@ func LockUnits(ctx context.Context, tx pg.Tx, booking domain.BookingID, to domai
 // returns these services.
 func PutUnit(ctx context.Context, tx pg.Tx, u domain.Unit) (linked []domain.ServiceID, err error) {
 	b := &pgx.Batch{}
-	b.Queue(putUnit, unitRow(u))
+	b.Queue(units.Put(), units.Args(u))
 	b.Queue(`
 		with gone as (delete from unit_services where tenant_id = @tenant and livemode = @live and unit_id = @id
 			and service_id <> all(@service_ids::uuid[]) returning service_id),
@@ -99,5 +89,5 @@ func PutUnit(ctx context.Context, tx pg.Tx, u domain.Unit) (linked []domain.Serv
 		update services s set version = s.version + 1, updated_at = clock_timestamp()
 		where s.tenant_id = @tenant and s.livemode = @live and s.id in (select service_id from gone union all select service_id from fresh)
 		returning s.id`, unitLinks(u)).Query(collectInto(&linked))
-	return linked, send(ctx, tx, b, "put unit")
+	return pg.SendFor(ctx, tx, b, "put unit", &linked)
 }

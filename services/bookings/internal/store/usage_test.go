@@ -30,8 +30,8 @@ func TestBookingsCreated(t *testing.T) {
 	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
 	tenants := []ids.Tenant{ids.New[ids.TenantPrefix](), ids.New[ids.TenantPrefix]()}
 	// Each tenant and mode has as many bookings at each instant as its number, and 2,000 on other days.
-	insert := `insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone, currency, total, deposit, paid, refunded, payment_status, created_at)
-		select $1, $2, gen_random_uuid(), gen_random_uuid()::text, case when n % 2 = 0 then 'cancelled' else 'pending' end, '2030-01-01', 'UTC', 'EUR', 1, 0, 0, 0, 'unpaid', `
+	insert := `insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone, currency, total, gross, deposit, paid, refunded, payment_status, created_at)
+		select $1, $2, gen_random_uuid(), gen_random_uuid()::text, case when n % 2 = 0 then 'cancelled' else 'pending' end, '2030-01-01', 'UTC', 'EUR', 1, 1, 0, 0, 0, 'unpaid', `
 	for i, at := range []struct {
 		tenant ids.Tenant
 		live   bool

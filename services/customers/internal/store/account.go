@@ -2,14 +2,10 @@ package store
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/ids"
-	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -50,31 +46,20 @@ const accountVersion = `select a.version from money_accounts a
 
 // AccountVersion returns the version of an account that was applied last; 0: none.
 func AccountVersion(ctx context.Context, q pg.Q, of domain.AccountRef) (int64, error) {
-	found, err := pg.Many(ctx, q, pgx.RowTo[int64], accountVersion, accountArgs(of, pg.Args{}))
-	if err != nil || len(found) == 0 {
-		return 0, err
-	}
-	return found[0], nil
+	return pg.One(ctx, q, pgx.RowTo[int64], nil, `select coalesce((`+accountVersion+`), 0)`, accountArgs(of, pg.Args{}))
 }
 
 // AccountForUpdate holds the money of an account. It returns the version that was applied last, and those of the given charges that are
 // stored.
 func AccountForUpdate(ctx context.Context, tx pg.Tx, of domain.AccountRef, charges []string) (version int64, known map[string]StoredCharge, err error) {
 	LockAccount(tx, of)
+	var list []StoredCharge
 	b := &pgx.Batch{}
-	b.Queue(accountVersion, accountArgs(of, pg.Args{}))
+	b.Queue(`select coalesce((`+accountVersion+`), 0)`, accountArgs(of, pg.Args{})).QueryRow(pg.Into(&version))
 	b.Queue(`select c.id, c.amount, c.refunded, c.directed, c.disputed, c.reference, c.version, c.call_until is null as recorded from charges c
-		where c.tenant_id = @tenant and c.livemode = @live and c.id = any(@charges::text[])`, pg.Args{"charges": charges})
-	res := tx.SendBatch(ctx, b)
-	defer func() { err = errors.Join(err, res.Close()) }()
-	applied, err := pg.NextOne(res, pgx.RowTo[int64])
-	if err != nil {
-		return 0, nil, fmt.Errorf("version of an account: %w", err)
-	}
-	if applied != nil {
-		version = *applied
-	}
-	list, err := pg.Next(res, pgx.RowToStructByName[StoredCharge])
+		where c.tenant_id = @tenant and c.livemode = @live and c.id = any(@charges::text[])`, pg.Args{"charges": charges}).
+		Query(pg.ListInto(&list, pgx.RowToStructByName[StoredCharge]))
+	err = pg.Send(ctx, tx, b, "read account")
 	known = make(map[string]StoredCharge, len(list))
 	for _, c := range list {
 		known[c.ID] = c
@@ -150,28 +135,24 @@ func EndManualRefund(tx pg.Tx, id domain.CreditNoteID) {
 		where n.tenant_id = @tenant and n.livemode = @live and n.id = @id and n.refund = 'manual' and n.call_until is not null`, pg.Args{"id": id})
 }
 
+// receipts are the charges of payments that clients record.
+var receipts = pg.NewTable("charges", "c", domain.ErrPaymentNotFound, func(r *domain.Receipt) pg.Fields {
+	return pg.Fields{Written: append(pg.F{
+		"id", chargeID(r.ID), "booking_id", r.Account.UUID(), "currency", r.Account.Currency, "method", r.Method, "reference", r.Reference,
+		"paid_at", r.PaidAt, "invoice_id", r.Invoice, "call_amount", r.Amount, "call_attempt", r.Calling.Attempt,
+	}, leaseFields("call", &r.Calling)...)}
+})
+
 // InsertReceipt writes a payment that payments has not recorded yet, with the commit of the transaction.
 func InsertReceipt(tx pg.Tx, r domain.Receipt) {
-	tx.QueueAtCommit(`
-		insert into charges (tenant_id, livemode, id, booking_id, amount, unapplied, currency, method, reference, paid_at, invoice_id,
-			call_amount, call_attempt, call_since, call_until, call_next, call_request, call_actor)
-		values (@tenant, @live, @id, @account, 0, 0, @currency, @method, @reference, @paid_at, @invoice,
-			@amount, @attempt, @since, @until, @next, @request, @actor)`, receiptArgs(r))
+	tx.QueueAtCommit(receipts.Insert("amount", "0", "unapplied", "0"), receipts.Args(r))
 }
 
 // PutReceiptCall writes the attempt to record a payment.
 func PutReceiptCall(tx pg.Tx, r domain.Receipt) {
 	tx.QueueAtCommit(`
-		update charges c set call_attempt = @attempt, call_since = @since, call_until = @until, call_next = @next
-		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id and c.call_until is not null`, receiptArgs(r))
-}
-
-func receiptArgs(r domain.Receipt) pg.Args {
-	return accountArgs(r.Account, pg.Args{
-		"id": chargeID(r.ID), "amount": r.Amount, "method": r.Method, "reference": r.Reference, "paid_at": r.PaidAt, "invoice": r.Invoice,
-		"attempt": r.Calling.Attempt, "since": r.Calling.Since, "until": r.Calling.Until, "next": r.Calling.Next, "request": r.Calling.Request,
-		"actor": r.Calling.Actor,
-	})
+		update charges c set call_attempt = @call_attempt, call_since = @call_since, call_until = @call_until, call_next = @call_next
+		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id and c.call_until is not null`, receipts.Args(r))
 }
 
 // chargeID returns the id of the charge of a payment that a client recorded.
@@ -202,28 +183,8 @@ func ReceiptForUpdate(ctx context.Context, tx pg.Tx, id domain.PaymentID) (domai
 
 // DeleteReceipt deletes a payment that payments has not recorded and will not record.
 func DeleteReceipt(ctx context.Context, tx pg.Tx, id domain.PaymentID) error {
-	_, err := tx.Exec(ctx, `delete from charges c
+	return pg.Exec(ctx, tx, "delete payment", `delete from charges c
 		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id and c.call_until is not null`, pg.Args{"id": chargeID(id)})
-	if err != nil {
-		return fmt.Errorf("delete payment: %w", err)
-	}
-	return nil
-}
-
-// ReceiptsLeft returns up to limit payments of all tenants and modes whose request to payments a worker has to repeat, oldest first. It
-// skips the owners in except. tx has the worker role.
-func ReceiptsLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Owner, limit int) ([]Left[domain.PaymentID], error) {
-	tenants, modes := operation.Owners(except)
-	return pg.Many(ctx, tx, pgx.RowToStructByName[Left[domain.PaymentID]], `
-		select c.tenant_id, c.livemode, c.id::uuid as id from charges c
-		where c.call_until is not null and c.call_next <= $3`+operation.Outside("c")+`
-		order by c.call_next, c.id limit $4`, tenants, modes, real, limit)
-}
-
-// UnfinishedReceipts is UnfinishedAccepts for payments that clients record.
-func UnfinishedReceipts(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
-		select c.call_since as since, c.call_until as until from charges c where c.call_until is not null) step`+left, real, domain.Lease)
 }
 
 // Dues reads the sums of the opened, not voided invoices of an account, and the named invoice, if it is not zero and exists, all as of the

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -27,26 +26,24 @@ type StoredCharge struct {
 	Recorded  bool // payments has recorded it
 }
 
-// chargeArgs returns the columns of a charge by name.
-func chargeArgs(c domain.Charge, unapplied int64) pg.Args {
-	args := pg.Args{
-		"id": c.ID, "account": c.Account.UUID(), "amount": c.Amount.Minor, "unapplied": unapplied, "currency": c.Amount.Currency, "method": c.Method,
-		"reference": c.Reference, "paid_at": c.PaidAt, "invoice": nil, "version": c.Version,
+var charges = pg.NewTable("charges", "c", nil, func(c *domain.Charge) pg.Fields {
+	return pg.Fields{
+		Fixed: pg.F{"id", &c.ID},
+		Written: pg.F{
+			"booking_id", c.Account.UUID(), "amount", &c.Amount.Minor, "currency", &c.Amount.Currency, "method", &c.Method, "reference", &c.Reference,
+			"paid_at", &c.PaidAt, "invoice_id", &c.Invoice, "version", &c.Version,
+		},
 	}
-	if !c.Invoice.IsZero() {
-		args["invoice"] = c.Invoice
-	}
-	return args
-}
+})
 
 // PutCharge writes a charge that the account has not shown before, with the next statement, before it. unapplied is the amount that no
 // invoice took. A payment that a client recorded is complete from then on.
 func PutCharge(tx pg.Tx, c domain.Charge, unapplied int64) {
-	pg.Queue(tx, "put charge", `
-		insert into charges as c (tenant_id, livemode, id, booking_id, amount, unapplied, currency, method, reference, paid_at, invoice_id, version)
-		values (@tenant, @live, @id, @account, @amount, @unapplied, @currency, @method, @reference, @paid_at, @invoice, @version)
+	args := charges.Args(c)
+	args["unapplied"] = unapplied
+	pg.Queue(tx, "put charge", charges.Insert("unapplied", "@unapplied")+`
 		on conflict (tenant_id, livemode, id) do update set amount = excluded.amount, unapplied = excluded.unapplied, version = excluded.version,
-			call_amount = null, call_since = null, call_until = null, call_next = null, call_request = '', call_actor = ''`, chargeArgs(c, unapplied))
+			call_amount = null, call_since = null, call_until = null, call_next = null, call_request = '', call_actor = ''`, args)
 }
 
 // undirected is what other refunds than those of credit notes have returned of a charge.
@@ -75,25 +72,17 @@ func UnallocatedCharges(ctx context.Context, q pg.Q, of domain.AccountRef) ([]do
 
 // AddUnapplied changes the amount of a charge that no invoice took.
 func AddUnapplied(ctx context.Context, tx pg.Tx, id string, more int64) error {
-	_, err := tx.Exec(ctx, `update charges c set unapplied = c.unapplied + @more
+	return pg.Exec(ctx, tx, "save charge", `update charges c set unapplied = c.unapplied + @more
 		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id`, pg.Args{"id": id, "more": more})
-	if err != nil {
-		return fmt.Errorf("save charge: %w", err)
-	}
-	return nil
 }
 
 // PutChargeState writes the newest state of a charge. Its amount only rises.
 func PutChargeState(ctx context.Context, tx pg.Tx, c domain.Charge) error {
-	_, err := tx.Exec(ctx, `
+	return pg.Exec(ctx, tx, "save state of a charge", `
 		update charges c set refunded = @refunded, directed = @directed, disputed = @disputed, version = @version,
 			amount = greatest(c.amount, @amount), unapplied = c.unapplied + greatest(0, @amount - c.amount)
 		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id`,
 		pg.Args{"id": c.ID, "amount": c.Amount.Minor, "refunded": c.Refunded, "directed": c.Directed, "disputed": c.Disputed, "version": c.Version})
-	if err != nil {
-		return fmt.Errorf("save state of a charge: %w", err)
-	}
-	return nil
 }
 
 // ClearCharge writes that a payment was reversed.
@@ -139,13 +128,9 @@ func PutDisputed(ctx context.Context, tx pg.Tx, list []domain.ChargedInvoice, di
 	for i, p := range list {
 		invoices[i], payments[i] = p.Invoice, p.Payment
 	}
-	_, err := tx.Exec(ctx, `update invoice_payments p set disputed = @disputed
+	return pg.Exec(ctx, tx, "save disputed payments", `update invoice_payments p set disputed = @disputed
 		where p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = any(@invoices::uuid[]) and p.id = any(@payments::uuid[])
 			and p.disputed <> @disputed`, pg.Args{"invoices": invoices, "payments": payments, "disputed": disputed})
-	if err != nil {
-		return fmt.Errorf("save disputed payments: %w", err)
-	}
-	return nil
 }
 
 // MoneyInvoice is an invoice of an account that awaits money, or on which credit notes may have left more money than it needs.

@@ -4,7 +4,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,41 +16,23 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// customerRow returns the columns that a client sets, and the id, by name.
-func customerRow(c domain.Customer) pg.Args {
-	return pg.Args{
-		"id": c.ID, "first_name": c.FirstName, "last_name": c.LastName, "email": c.Email, "phone": c.Phone, "company": c.Company,
-		"tax_id": c.TaxID, "billing_address": c.BillingAddress, "country": c.Country, "locale": c.Locale, "metadata": pg.JSONText(c.Metadata),
+var customers = pg.NewTable("customers", "c", domain.ErrCustomerNotFound, func(c *domain.Customer) pg.Fields {
+	return pg.Fields{
+		Fixed: pg.F{"id", &c.ID},
+		Values: pg.F{
+			"first_name", &c.FirstName, "last_name", &c.LastName, "email", &c.Email, "phone", &c.Phone, "company", &c.Company, "tax_id", &c.TaxID,
+			"billing_address", &c.BillingAddress, "country", &c.Country, "locale", &c.Locale, "metadata", pg.Raw(&c.Metadata),
+		},
+		Written: pg.F{"email_lower", domain.Fold(c.Email)}, // for case-insensitive lookups
+		Read:    pg.F{"version", &c.Version, "created_at", &c.CreatedAt, "updated_at", &c.UpdatedAt, "erased_at", &c.ErasedAt},
 	}
-}
+})
 
-// customerArgs returns the columns of customerRow and the e-mail address for case-insensitive lookups.
-func customerArgs(c domain.Customer) pg.Args {
-	args := customerRow(c)
-	args["email_lower"] = domain.Fold(c.Email)
-	return args
-}
-
-// customerChanged is the end of an update statement.
-const customerChanged = `, version = c.version + 1, updated_at = clock_timestamp()
-	where c.tenant_id = @tenant and c.livemode = @live and c.id = @id
-	returning c.version, c.created_at, c.updated_at, c.erased_at`
+const thisCustomer = `c.id = @id and c.erased_at is null`
 
 var (
-	customerColumns = customerRow(domain.Customer{}).Columns().Of("c") + `, c.version, c.created_at, c.updated_at, c.erased_at`
-	customerWrites  = customerArgs(domain.Customer{}).Columns()
-
-	oneCustomer = `select ` + customerColumns + ` from customers c
-	where c.tenant_id = @tenant and c.livemode = @live and c.id = @id and c.erased_at is null`
-
-	insertCustomer = `
-		with stamp as materialized (select clock_timestamp() as at)
-		insert into customers as c (tenant_id, livemode, ` + customerWrites.Names() + `, created_at, updated_at)
-		select @tenant, @live, ` + customerWrites.Values() + `, at, at from stamp
-		returning c.version, c.created_at, c.updated_at, c.erased_at`
-
-	updateCustomer = `update customers c set ` + customerWrites.Set() + customerChanged
-	eraseCustomer  = `update customers c set ` + customerWrites.Set() + `, erased_at = clock_timestamp()` + customerChanged
+	insertCustomer = customers.InsertNow("") + customers.Stamp
+	eraseCustomer  = customers.UpdateWith(`erased_at = clock_timestamp(), version = c.version + 1, updated_at = clock_timestamp()`) + customers.Stamp
 )
 
 // customerTerms is the table of the search terms by which q finds a customer.
@@ -62,23 +43,23 @@ var customerMetadata = pg.MetadataTable{Name: "customer_metadata", Owner: "custo
 
 // Customer reads one customer, or returns domain.ErrCustomerNotFound.
 func Customer(ctx context.Context, q pg.Q, id domain.CustomerID) (domain.Customer, error) {
-	return pg.One(ctx, q, pgx.RowToStructByName[domain.Customer], domain.ErrCustomerNotFound, oneCustomer, pg.Args{"id": id})
+	return customers.One(ctx, q, thisCustomer, pg.Args{"id": id})
 }
 
 // CustomerForUpdate locks the row until the transaction ends.
 func CustomerForUpdate(ctx context.Context, tx pg.Tx, id domain.CustomerID) (domain.Customer, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Customer], domain.ErrCustomerNotFound, oneCustomer+` for update`, pg.Args{"id": id})
+	return customers.One(ctx, tx, thisCustomer+` for update`, pg.Args{"id": id})
 }
 
 // CustomerForShare prevents the erasure of the customer until the transaction ends.
 func CustomerForShare(ctx context.Context, tx pg.Tx, id domain.CustomerID) (domain.Customer, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Customer], domain.ErrCustomerNotFound, oneCustomer+` for share`, pg.Args{"id": id})
+	return customers.One(ctx, tx, thisCustomer+` for share`, pg.Args{"id": id})
 }
 
 // CustomersByID reads those customers among ids that exist, in the order of ids, as many as one page can show.
 func CustomersByID(ctx context.Context, q pg.Q, ids []domain.CustomerID) (page.Rows[domain.Customer], error) {
-	return page.Read(ctx, q, page.Request{Limit: len(ids)}, pgx.RowToStructByName[domain.Customer], `
-		select `+customerColumns+` from unnest(@ids::uuid[]) with ordinality w(id, n)
+	return page.Read(ctx, q, page.Request{Limit: len(ids)}, customers.Scan, `
+		select `+customers.Columns+` from unnest(@ids::uuid[]) with ordinality w(id, n)
 		join customers c on c.tenant_id = @tenant and c.livemode = @live and c.id = w.id
 		where c.erased_at is null order by w.n`, pg.Args{"ids": ids})
 }
@@ -97,9 +78,7 @@ func CustomerNames(ctx context.Context, q pg.Q, ids []domain.CustomerID) (map[do
 
 // CustomersByEmail reads up to limit customers with an e-mail address, ignoring case, newest first.
 func CustomersByEmail(ctx context.Context, q pg.Q, email string, limit int) ([]domain.Customer, error) {
-	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Customer], `
-		select `+customerColumns+` from customers c
-		where c.tenant_id = @tenant and c.livemode = @live and c.email_lower = @email and c.erased_at is null
+	return customers.Many(ctx, q, `c.email_lower = @email and c.erased_at is null
 		order by c.created_at desc, c.id desc limit @limit`, pg.Args{"email": domain.Fold(email), "limit": limit})
 }
 
@@ -118,54 +97,39 @@ func CustomersByPhone(ctx context.Context, q pg.Q, phone string, limit int) ([]d
 		w.Add(`c.id = any(array(`+strings.Join(ids, ` union `)+`))`, c.Args...)
 	}
 	tail, args := w.Page(page.Request{Limit: limit - 1}, "c") // it reads one row more than a page has
-	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Customer], `select `+customerColumns+` from customers c `+tail, args...)
+	return pg.Many(ctx, q, customers.Scan, customers.Select+tail, args...)
 }
 
 // InsertCustomer writes a new customer and returns it with version and times.
 func InsertCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) (domain.Customer, error) {
-	b := &pgx.Batch{}
-	b.Queue(insertCustomer, customerArgs(c))
-	queueIndexes(b, c)
-	return stamped(ctx, tx, b, c)
+	return writeCustomer(ctx, tx, insertCustomer, c)
 }
 
 // UpdateCustomer writes all fields of a customer that the transaction has locked. It increments the version, and returns the
 // customer with the new version and time.
 func UpdateCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) (domain.Customer, error) {
-	b := &pgx.Batch{}
-	b.Queue(updateCustomer, customerArgs(c))
-	dropIndexes(b, c.ID)
-	queueIndexes(b, c)
-	return stamped(ctx, tx, b, c)
+	return writeCustomer(ctx, tx, customers.Update, c)
 }
 
 // EraseCustomer clears every column that a client can set, for a customer that the transaction has locked. It returns the rest of the
 // customer. The row stays.
 func EraseCustomer(ctx context.Context, tx pg.Tx, id domain.CustomerID) (domain.Customer, error) {
+	return writeCustomer(ctx, tx, eraseCustomer, domain.Customer{ID: id})
+}
+
+// writeCustomer sends the statement and those of the customer's indexes in one round trip.
+func writeCustomer(ctx context.Context, tx pg.Tx, sql string, c domain.Customer) (domain.Customer, error) {
 	b := &pgx.Batch{}
-	b.Queue(eraseCustomer, customerArgs(domain.Customer{ID: id}))
-	dropIndexes(b, id)
-	return stamped(ctx, tx, b, domain.Customer{ID: id})
-}
-
-func queueIndexes(b *pgx.Batch, c domain.Customer) {
-	customerTerms.queueInsert(b, c.ID, c.SearchTerms())
-	customerMetadata.QueueInsert(b, c.ID, c.Metadata)
-}
-
-func dropIndexes(b *pgx.Batch, id domain.CustomerID) {
-	customerTerms.queueDelete(b, id)
-	customerMetadata.QueueDelete(b, id)
-}
-
-// stamped sends a batch in one round trip. Its first statement returns version and times.
-func stamped(ctx context.Context, tx pg.Tx, b *pgx.Batch, c domain.Customer) (domain.Customer, error) {
-	res := tx.SendBatch(ctx, b)
-	err := res.QueryRow().Scan(&c.Version, &c.CreatedAt, &c.UpdatedAt, &c.ErasedAt)
-	if err = errors.Join(err, res.Close()); err != nil {
-		return domain.Customer{}, fmt.Errorf("write customer: %w", err)
+	b.Queue(sql+`, c.erased_at`, customers.Args(c)).QueryRow(pg.Into(&c.Version, &c.CreatedAt, &c.UpdatedAt, &c.ErasedAt))
+	if sql != insertCustomer {
+		customerTerms.queueDelete(b, c.ID)
+		customerMetadata.QueueDelete(b, c.ID)
 	}
-	return c, nil
+	if sql != eraseCustomer {
+		customerTerms.queueInsert(b, c.ID, c.SearchTerms())
+		customerMetadata.QueueInsert(b, c.ID, c.Metadata)
+	}
+	return pg.SendFor(ctx, tx, b, "write customer", &c)
 }
 
 // CustomerFilter selects customers of a list. Nil and empty fields select all.
@@ -180,12 +144,12 @@ type CustomerFilter struct {
 func Customers(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request) (page.Rows[domain.Customer], error) {
 	return page.Search(ctx, q, r, page.List[domain.Customer]{
 		Alias: "c",
-		Scan:  pgx.RowToStructByName[domain.Customer],
+		Scan:  customers.Scan,
 		Statement: func(r page.Request, narrow func(*page.Where)) (string, []any) {
 			w := where(f, r.Updated)
 			narrow(w)
 			tail, args := w.Page(r, "c")
-			return `select ` + customerColumns + ` from customers c ` + tail, args
+			return customers.Select + tail, args
 		},
 		Conditions: slices.Concat(phoneConditions(f.Phone), customerTerms.conditions("c", domain.Terms(f.Search)),
 			page.MetadataConditions(customerMetadata, "c", f.Metadata)),

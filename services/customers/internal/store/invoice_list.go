@@ -28,7 +28,7 @@ type InvoiceFilter struct {
 func Invoices(ctx context.Context, q pg.Q, f InvoiceFilter, r page.Request) (page.Rows[domain.Invoice], error) {
 	return page.Search(ctx, q, r, page.List[domain.Invoice]{
 		Alias: "v",
-		Scan:  scanInvoice,
+		Scan:  invoices.Scan,
 		Statement: func(r page.Request, narrow func(*page.Where)) (string, []any) {
 			return page.Union(r, page.OneOf("v.status", f.Status), func(w *page.Where) (string, []any) { return invoicesOf(w, f, r, narrow) })
 		},
@@ -38,19 +38,15 @@ func Invoices(ctx context.Context, q pg.Q, f InvoiceFilter, r page.Request) (pag
 
 func invoicesOf(w *page.Where, f InvoiceFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
 	w.Add(`v.tenant_id = @tenant and v.livemode = @live`)
-	if f.Customer != nil {
-		w.Add(`v.customer_id = ?`, *f.Customer)
-	}
-	if f.Booking != nil {
-		w.Add(`v.booking_id = ?`, *f.Booking)
-	}
+	page.Equal(w, `v.customer_id = ?`, f.Customer)
+	page.Equal(w, `v.booking_id = ?`, f.Booking)
 	if f.Number != nil {
 		w.Add(`v.seq = any(?)`, domain.InvoiceCounters(*f.Number)) // uses an index, which upper() cannot
 		w.Add(`upper(v.number) = ?`, strings.ToUpper(*f.Number))
 	}
 	narrow(w)
 	tail, args := w.Page(r, "v")
-	return `select ` + invoiceColumns + ` from invoices v ` + tail, args
+	return invoices.Select + tail, args
 }
 
 const invoiceIDs = `select i.id from invoices i where i.tenant_id = @tenant and i.livemode = @live and `

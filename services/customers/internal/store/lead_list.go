@@ -24,7 +24,7 @@ type LeadFilter struct {
 func Leads(ctx context.Context, q pg.Q, f LeadFilter, r page.Request) (page.Rows[domain.Lead], error) {
 	return page.Search(ctx, q, r, page.List[domain.Lead]{
 		Alias: "l",
-		Scan:  scanLead,
+		Scan:  leads.Scan,
 		Statement: func(r page.Request, narrow func(*page.Where)) (string, []any) {
 			return page.Union(r, page.OneOf("l.status", f.Status), func(w *page.Where) (string, []any) { return leadsOf(w, f, r, narrow) })
 		},
@@ -34,16 +34,10 @@ func Leads(ctx context.Context, q pg.Q, f LeadFilter, r page.Request) (page.Rows
 
 func leadsOf(w *page.Where, f LeadFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
 	w.Add(`l.tenant_id = @tenant and l.livemode = @live`)
-	if f.Source != nil {
-		w.Add(`l.source = ?`, *f.Source)
-	}
-	if f.Customer != nil {
-		w.Add(`l.customer_id = ?`, *f.Customer)
-	}
-	if f.Person != nil {
-		w.Add(`l.person_id = ?`, *f.Person)
-	}
+	page.Equal(w, `l.source = ?`, f.Source)
+	page.Equal(w, `l.customer_id = ?`, f.Customer)
+	page.Equal(w, `l.person_id = ?`, f.Person)
 	narrow(w)
 	tail, args := w.Page(r, "l")
-	return `select ` + leadColumns + ` from leads l ` + tail, args
+	return leads.Select + tail, args
 }

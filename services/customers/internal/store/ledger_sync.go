@@ -28,8 +28,7 @@ func UnrecordedReceipts(ctx context.Context, q pg.Q, after domain.PaymentID) ([]
 
 // ManualNotes returns credit notes after the given one with a manual refund, by their ids.
 func ManualNotes(ctx context.Context, q pg.Q, after domain.CreditNoteID) ([]domain.CreditNote, error) {
-	return pg.Many(ctx, q, scanCreditNote, `select `+noteColumns+` from credit_notes n where n.tenant_id = @tenant and n.livemode = @live
-		and n.refund = 'manual' and n.returned > 0 and n.call_until is null and n.id > @after order by n.id limit @limit`,
+	return notes.Many(ctx, q, `n.refund = 'manual' and n.returned > 0 and n.call_until is null and n.id > @after order by n.id limit @limit`,
 		pg.Args{"after": after.UUID(), "limit": maxUnrecorded})
 }
 

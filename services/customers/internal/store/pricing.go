@@ -1,9 +1,6 @@
 package store
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 
 	"holdfast.dev/libs/money"
@@ -46,9 +43,15 @@ type storedRow struct {
 	Amount  int64 `json:"amount"`
 }
 
-// encodePrice returns the columns with the lines and the pricing of a document.
-func encodePrice(lines []domain.Line, t domain.Totals) (linesJSON, pricingJSON []byte, err error) {
-	p := storedPricing{Behavior: t.Behavior, DiscountTotal: t.DiscountTotal.Minor, Rounding: t.Rounding.Minor, Lines: make([]storedAmounts, len(lines))}
+// storedPrice contains the columns with the lines and the pricing of a document.
+type storedPrice struct {
+	lines   []storedLine
+	pricing *storedPricing
+}
+
+// storePrice returns the columns of a document.
+func storePrice(lines []domain.Line, t domain.Totals) *storedPrice {
+	p := &storedPricing{Behavior: t.Behavior, DiscountTotal: t.DiscountTotal.Minor, Rounding: t.Rounding.Minor, Lines: make([]storedAmounts, len(lines))}
 	index := func(tax money.Tax) int {
 		i := slices.Index(p.Taxes, tax)
 		if i < 0 {
@@ -67,29 +70,21 @@ func encodePrice(lines []domain.Line, t domain.Totals) (linesJSON, pricingJSON [
 	for _, r := range t.Breakdown {
 		p.Rows = append(p.Rows, storedRow{Tax: index(r.Tax), Taxable: r.Taxable, Amount: r.Amount})
 	}
-	linesJSON, err = json.Marshal(stored)
-	if err == nil {
-		pricingJSON, err = json.Marshal(p)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("encode lines: %w", err)
-	}
-	return linesJSON, pricingJSON, nil
+	return &storedPrice{stored, p}
 }
 
-// decodePrice reads the lines of a document, and completes its totals, whose sums were read from their own columns.
-func decodePrice(linesJSON, pricingJSON []byte, t *domain.Totals) ([]domain.Line, error) {
-	var stored []storedLine
-	var p storedPricing
-	if err := errors.Join(unmarshal(linesJSON, &stored), unmarshal(pricingJSON, &p)); err != nil {
-		return nil, fmt.Errorf("decode lines: %w", err)
+// read returns the lines of a document, and completes its totals, whose sums were read from their own columns.
+func (s *storedPrice) read(t *domain.Totals) []domain.Line {
+	p := s.pricing
+	if p == nil {
+		p = &storedPricing{}
 	}
 	currency := t.Total.Currency
 	t.PriceTerms = domain.PriceTerms{Behavior: p.Behavior, DiscountTotal: money.Amount{Minor: p.DiscountTotal, Currency: currency}}
 	t.Rounding = money.Amount{Minor: p.Rounding, Currency: currency}
 	lines := make([]domain.Line, len(p.Lines))
 	for i, a := range p.Lines {
-		l := stored[i]
+		l := s.lines[i]
 		lines[i] = domain.Line{
 			Description: l.Description, Quantity: l.Quantity, UnitAmount: l.UnitAmount, DiscountBps: l.DiscountBps, FixedDiscount: a.FixedDiscount,
 			Amounts: domain.LineAmounts{Amount: a.Amount, Discount: a.Discount, Tax: a.Tax},
@@ -101,5 +96,5 @@ func decodePrice(linesJSON, pricingJSON []byte, t *domain.Totals) ([]domain.Line
 	for _, r := range p.Rows {
 		t.Breakdown = append(t.Breakdown, money.TaxRow{Tax: p.Taxes[r.Tax], Taxable: r.Taxable, Amount: r.Amount})
 	}
-	return lines, nil
+	return lines
 }

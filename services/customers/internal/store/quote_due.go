@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -61,34 +60,35 @@ type Left[ID any] struct {
 	ID ID // of its object
 }
 
-// QuotesLeft returns up to limit quotes of all tenants and modes whose accept a worker has to resume, oldest first. It skips the
-// owners in except. tx has the worker role.
-func QuotesLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Owner, limit int) ([]Left[domain.QuoteID], error) {
-	tenants, modes := operation.Owners(except)
-	return pg.Many(ctx, tx, pgx.RowToStructByName[Left[domain.QuoteID]], `
-		select q.tenant_id, q.livemode, q.id from quotes q
-		where q.accept_until is not null and q.accept_next <= $3`+operation.Outside("q")+`
-		order by q.accept_next, q.id limit $4`, tenants, modes, real, limit)
-}
-
-// UnfinishedAccepts counts the accepts of quotes, of all tenants and modes, that their first process abandoned. tx has the worker
-// role.
-func UnfinishedAccepts(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
-		select q.accept_since as since, q.accept_until as until from quotes q where q.accept_until is not null) step`+left, real, domain.Lease)
-}
-
-// UnfinishedConversions is UnfinishedAccepts for the conversions of leads.
-func UnfinishedConversions(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
-		select l.converting_since as since, l.converting_until as until from leads l where l.converting_until is not null) step`+left, real, domain.Lease)
-}
-
-const (
-	unfinished = `select count(*)::int as count,
-		coalesce(extract(epoch from $1::timestamptz - min(since)), 0)::float8 as age from (`
-	left = ` where least(until, since + $2::interval) <= $1::timestamptz`
+// The operations that a worker has to resume, of all tenants and modes, the oldest first.
+var (
+	QuotesLeft = operation.FindDue[Left[domain.QuoteID]](
+		`select q.tenant_id, q.livemode, q.id from quotes q where q.accept_until is not null and q.accept_next <= $3`, "q", "q.accept_next, q.id")
+	LeadsLeft = operation.FindDue[Left[domain.LeadID]](
+		`select l.tenant_id, l.livemode, l.id from leads l where l.converting_until is not null and l.converting_until <= $3`, "l", "l.converting_until, l.id")
+	CreditNotesLeft = operation.FindDue[Left[domain.CreditNoteID]](
+		`select n.tenant_id, n.livemode, n.id from credit_notes n where n.call_until is not null and n.call_next <= $3`, "n", "n.call_next, n.id")
+	ReceiptsLeft = operation.FindDue[Left[domain.PaymentID]](
+		`select c.tenant_id, c.livemode, c.id::uuid as id from charges c where c.call_until is not null and c.call_next <= $3`, "c", "c.call_next, c.id")
 )
+
+// The number and the age of the operations, of all tenants and modes, that their first process abandoned: accepts of quotes, conversions of
+// leads, refunds of credit notes, and payments that clients record.
+var (
+	UnfinishedAccepts     = unfinished("quotes", "accept")
+	UnfinishedConversions = unfinished("leads", "converting")
+	UnfinishedNoteRefunds = unfinished("credit_notes", "call")
+	UnfinishedReceipts    = unfinished("charges", "call")
+)
+
+// unfinished returns a function that counts operations. Its transaction has the worker role.
+func unfinished(table, prefix string) operation.Measure {
+	sql := fmt.Sprintf(`select count(*)::int as count, coalesce(extract(epoch from $1::timestamptz - min(%[2]s_since)), 0)::float8 as age from %[1]s
+		where %[2]s_until is not null and least(%[2]s_until, %[2]s_since + $2::interval) <= $1::timestamptz`, table, prefix)
+	return func(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
+		return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, sql, real, domain.Lease)
+	}
+}
 
 // LockFreeQuote is LockDueQuote for a worker. It does not wait, and also returns false if another transaction has locked the quote.
 func LockFreeQuote(ctx context.Context, tx pg.Tx, id domain.QuoteID) (q domain.Quote, clock testclock.Clock, ok bool, err error) {
@@ -102,18 +102,13 @@ func LockDueQuote(ctx context.Context, tx pg.Tx, id domain.QuoteID) (q domain.Qu
 }
 
 func lockQuote(ctx context.Context, tx pg.Tx, id domain.QuoteID, lock string) (q domain.Quote, clock testclock.Clock, ok bool, err error) {
+	var found *domain.Quote
+	var known *testclock.Clock
 	b := &pgx.Batch{}
-	b.Queue(oneQuote+lock, pg.Args{"id": id})
-	b.Queue(testclock.Known, pg.Args{})
-	res := tx.SendBatch(ctx, b)
-	defer func() { err = errors.Join(err, res.Close()) }()
-	found, err := pg.NextOne(res, scanQuote)
-	if err != nil {
-		return domain.Quote{}, testclock.Clock{}, false, fmt.Errorf("lock quote: %w", err)
-	}
-	known, err := pg.NextOne(res, pgx.RowToStructByName[testclock.Clock])
-	if err != nil {
-		return domain.Quote{}, testclock.Clock{}, false, fmt.Errorf("test clock: %w", err)
+	b.Queue(quotes.Own+`q.id = @id`+lock, pg.Args{"id": id}).Query(pg.FirstInto(&found, quotes.Scan))
+	b.Queue(testclock.Known, pg.Args{}).Query(pg.FirstInto(&known, pgx.RowToStructByName[testclock.Clock]))
+	if err := pg.Send(ctx, tx, b, "lock quote"); err != nil {
+		return domain.Quote{}, testclock.Clock{}, false, err
 	}
 	if known != nil {
 		clock = *known

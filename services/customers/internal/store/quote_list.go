@@ -26,7 +26,7 @@ type QuoteFilter struct {
 func Quotes(ctx context.Context, q pg.Q, f QuoteFilter, r page.Request) (page.Rows[domain.Quote], error) {
 	return page.Search(ctx, q, r, page.List[domain.Quote]{
 		Alias: "q",
-		Scan:  scanQuote,
+		Scan:  quotes.Scan,
 		Statement: func(r page.Request, narrow func(*page.Where)) (string, []any) {
 			return page.Union(r, quoteStates(f), func(w *page.Where) (string, []any) { return quotesOf(w, f, r, narrow) })
 		},
@@ -52,21 +52,13 @@ func quoteStates(f QuoteFilter) (list []page.Alternative) {
 
 func quotesOf(w *page.Where, f QuoteFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
 	w.Add(`q.tenant_id = @tenant and q.livemode = @live`)
-	if f.Customer != nil {
-		w.Add(`q.customer_id = ?`, *f.Customer)
-	}
-	if f.Lead != nil {
-		w.Add(`q.lead_id = ?`, *f.Lead)
-	}
-	if f.Booking != nil {
-		w.Add(`q.booking_id = ?`, *f.Booking)
-	}
-	if f.Number != nil {
-		w.Add(`q.number = ?`, *f.Number)
-	}
+	page.Equal(w, `q.customer_id = ?`, f.Customer)
+	page.Equal(w, `q.lead_id = ?`, f.Lead)
+	page.Equal(w, `q.booking_id = ?`, f.Booking)
+	page.Equal(w, `q.number = ?`, f.Number)
 	narrow(w)
 	tail, args := w.Page(r, "q")
-	return `select ` + quoteColumns + ` from quotes q ` + tail, args
+	return quotes.Select + tail, args
 }
 
 // The data of other rows that a quote shows, looked up with it. It changes independently of the quote and its version.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -87,12 +86,9 @@ const (
 // RaiseVersion sets the version of a row of a table with versions, unless the row has that version already. It reports whether the row
 // exists.
 func RaiseVersion(ctx context.Context, tx pg.Tx, table, key string, version int64) (bool, error) {
-	tag, err := tx.Exec(ctx, `update `+table+` set version = greatest(version, @version)
+	n, err := pg.Affect(ctx, tx, "raise version", `update `+table+` set version = greatest(version, @version)
 		where tenant_id = @tenant and livemode = @live and id = @key::uuid`, pg.Args{"key": key, "version": version})
-	if err != nil {
-		return false, fmt.Errorf("raise version: %w", err)
-	}
-	return tag.RowsAffected() > 0, nil
+	return n > 0, err
 }
 
 // ErasedVersion returns the version of an erased customer, or 0 if the customer is not erased.
@@ -107,9 +103,5 @@ func ErasedVersion(ctx context.Context, q pg.Q, id domain.CustomerID) (int64, er
 
 // ForgetCopy deletes the copy of a booking, or of an item of the catalogue, that the bookings service has lost.
 func ForgetCopy(ctx context.Context, tx pg.Tx, table, key string) error {
-	_, err := tx.Exec(ctx, `delete from `+table+` where tenant_id = @tenant and livemode = @live and id::text = @key`, pg.Args{"key": key})
-	if err != nil {
-		return fmt.Errorf("forget copy: %w", err)
-	}
-	return nil
+	return pg.Exec(ctx, tx, "forget copy", `delete from `+table+` where tenant_id = @tenant and livemode = @live and id::text = @key`, pg.Args{"key": key})
 }
