@@ -359,7 +359,7 @@ func TestABookingWithAWaitingIntentStaysDue(t *testing.T) {
 		list store.DueBookings
 		put  func(context.Context, pg.Tx, domain.BookingID, time.Time) error
 	}{
-		domain.RequiresPaymentMethod: {store.Cancellations, store.PutReopened}, domain.Succeeded: {store.Settlements, store.PutSettlement},
+		domain.RequiresPaymentMethod: {store.Cancellations, store.Cancellations.Put}, domain.Succeeded: {store.Settlements, store.Settlements.Put},
 	} {
 		t.Run(string(state), func(t *testing.T) {
 			t.Parallel()

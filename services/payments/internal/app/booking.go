@@ -52,10 +52,10 @@ func (a *BookingProjection) ApplyEvents(ctx context.Context, list []BookingEvent
 			return err
 		}
 		if len(lost) > 0 {
-			if err := store.PutLost(ctx, tx, lost, a.Now()); err != nil {
+			if err := store.Cancellations.PutAll(ctx, tx, lost, a.Now()); err != nil {
 				return err
 			}
-			if err := store.PutSettlements(ctx, tx, lost, a.Now()); err != nil {
+			if err := store.Settlements.PutAll(ctx, tx, lost, a.Now()); err != nil {
 				return err
 			}
 		}

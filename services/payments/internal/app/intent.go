@@ -102,9 +102,9 @@ func (a *Intents) scheduleFollowUp(ctx context.Context, tx pg.Tx, current, next 
 		return next, err
 	}
 	if succeeds {
-		return next, store.PutSettlement(ctx, tx, next.BookingID, a.Now())
+		return next, store.Settlements.Put(ctx, tx, next.BookingID, a.Now())
 	}
-	return next, store.PutReopened(ctx, tx, next.BookingID, a.Now())
+	return next, store.Cancellations.Put(ctx, tx, next.BookingID, a.Now())
 }
 
 // applyResponse writes the gateway's response to an action on an intent.

@@ -35,10 +35,10 @@ var errOpen = errors.New("intents of the booking are still open")
 
 // Run cancels due intents of all tenants. It retries a booking later if that fails.
 func (a *Canceler) Run(ctx context.Context) error {
-	due := operation.Workers[store.LostBooking]{
+	due := operation.Workers[store.DueBooking]{
 		Service: "payments",
-		DB:      a.Worker, Now: a.Intents.Now, Find: store.LostBookings, Owner: func(row store.LostBooking) operation.Owner { return row.Owner },
-		Do: func(ctx context.Context, row store.LostBooking) error {
+		DB:      a.Worker, Now: a.Intents.Now, Find: store.Cancellations.Find(), Owner: func(row store.DueBooking) operation.Owner { return row.Owner },
+		Do: func(ctx context.Context, row store.DueBooking) error {
 			if err := a.step(ctx, row.BookingID); err != nil {
 				return fmt.Errorf("booking %s: %w", row.BookingID, err)
 			}
@@ -57,7 +57,7 @@ func (a *Canceler) step(ctx context.Context, booking domain.BookingID) error {
 	var tries int
 	now := a.Intents.Now()
 	err := a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-		tries, err = store.TakeLost(ctx, tx, booking, now, now.Add(lostLease))
+		tries, err = store.Cancellations.Take(ctx, tx, booking, now, now.Add(lostLease))
 		return err
 	})
 	if err != nil || tries == 0 {

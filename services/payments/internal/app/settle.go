@@ -54,10 +54,10 @@ var errNotLost = errors.New("booking is neither canceled nor expired")
 
 // Run settles due bookings of all tenants. It retries a booking later if that fails.
 func (a *Settler) Run(ctx context.Context) error {
-	due := operation.Workers[store.LostBooking]{
+	due := operation.Workers[store.DueBooking]{
 		Service: "payments",
-		DB:      a.Worker, Now: a.Intents.Now, Find: store.SettlementsDue, Owner: func(row store.LostBooking) operation.Owner { return row.Owner },
-		Do: func(ctx context.Context, row store.LostBooking) error {
+		DB:      a.Worker, Now: a.Intents.Now, Find: store.Settlements.Find(), Owner: func(row store.DueBooking) operation.Owner { return row.Owner },
+		Do: func(ctx context.Context, row store.DueBooking) error {
 			if err := a.step(ctx, row.BookingID); err != nil {
 				return fmt.Errorf("booking %s: %w", row.BookingID, err)
 			}
@@ -76,7 +76,7 @@ func (a *Settler) step(ctx context.Context, booking domain.BookingID) error {
 	db, now := a.Intents.DB, a.Intents.Now()
 	var tries int
 	err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-		tries, err = store.TakeSettlement(ctx, tx, booking, now, now.Add(settlingLease))
+		tries, err = store.Settlements.Take(ctx, tx, booking, now, now.Add(settlingLease))
 		return err
 	})
 	if err != nil || tries == 0 {

@@ -21,37 +21,43 @@ import (
 // Accounts reads and writes gateway accounts. Box seals their secrets.
 type Accounts struct{ Box *crypt.Box }
 
-// stamp contains the values that the database assigns to a row.
-type stamp struct {
-	Version              int64
-	CreatedAt, UpdatedAt time.Time
+// storedAccount is an account with its secret key as stored.
+type storedAccount struct {
+	domain.Account
+
+	Sealed []byte
 }
 
-const accountColumns = `a.id, a.provider, a.account, a.country, a.publishable_key, a.secret_key, a.secret_last4, a.events, a.version,
-	a.created_at, a.updated_at, a.disconnected_at`
-
-// oneAccount requires the tenant and the mode in the transaction's settings.
-const oneAccount = `select ` + accountColumns + ` from gateway_accounts a where a.tenant_id = @tenant and a.livemode = @live and `
+var accounts = pg.NewTable("gateway_accounts", "a", domain.ErrNotConfigured, func(a *storedAccount) pg.Fields {
+	return pg.Fields{
+		Fixed: pg.F{"id", &a.ID, "provider", &a.Provider, "account", &a.Account.Account, "secret_key", &a.Sealed},
+		Values: pg.F{
+			"country", &a.Country, "publishable_key", &a.PublishableKey, "secret_last4", &a.SecretLast4, "events", &a.Events,
+			"disconnected_at", &a.DisconnectedAt,
+		},
+		Read: pg.F{"version", &a.Version, "created_at", &a.CreatedAt, "updated_at", &a.UpdatedAt},
+	}
+})
 
 // Connected reads the connected account, or returns domain.ErrNotConfigured.
 func (s Accounts) Connected(ctx context.Context, q pg.Q) (domain.Account, error) {
-	return pg.One(ctx, q, s.scan(ctx), domain.ErrNotConfigured, oneAccount+`a.disconnected_at is null`, pg.Args{})
+	return pg.One(ctx, q, s.scan(ctx), domain.ErrNotConfigured, accounts.Own+`a.disconnected_at is null`, pg.Args{})
 }
 
 // Shown reads the connected account without its secret key, which possibly no encryption key can open.
 func (s Accounts) Shown(ctx context.Context, q pg.Q) (domain.Account, error) {
-	return pg.One(ctx, q, scanSealed, domain.ErrNotConfigured, oneAccount+`a.disconnected_at is null`, pg.Args{})
+	return pg.One(ctx, q, scanSealed, domain.ErrNotConfigured, accounts.Own+`a.disconnected_at is null`, pg.Args{})
 }
 
 // ConnectedForUpdate is Shown with a lock until the transaction ends.
 func (s Accounts) ConnectedForUpdate(ctx context.Context, tx pg.Tx) (domain.Account, error) {
-	return pg.One(ctx, tx, scanSealed, domain.ErrNotConfigured, oneAccount+`a.disconnected_at is null for update`, pg.Args{})
+	return pg.One(ctx, tx, scanSealed, domain.ErrNotConfigured, accounts.Own+`a.disconnected_at is null for update`, pg.Args{})
 }
 
 // DisconnectedForUpdate reads the last disconnected row of an account of the gateway, without its secret key, or returns
 // domain.ErrNotConfigured. The row is locked until the transaction ends.
 func (s Accounts) DisconnectedForUpdate(ctx context.Context, tx pg.Tx, account string) (domain.Account, error) {
-	return pg.One(ctx, tx, scanSealed, domain.ErrNotConfigured, oneAccount+`a.account = @account and a.disconnected_at is not null
+	return pg.One(ctx, tx, scanSealed, domain.ErrNotConfigured, accounts.Own+`a.account = @account and a.disconnected_at is not null
 		order by a.disconnected_at desc limit 1 for update`, pg.Args{"account": account})
 }
 
@@ -59,7 +65,7 @@ func (s Accounts) DisconnectedForUpdate(ctx context.Context, tx pg.Tx, account s
 // account has a secret that signs its webhooks. The account is locked until the transaction ends.
 func (s Accounts) ForUpdate(ctx context.Context, tx pg.Tx, id domain.AccountID) (a domain.Account, signed bool, err error) {
 	args := pg.Args{"id": id}
-	if a, err = pg.One(ctx, tx, scanSealed, domain.ErrNotConfigured, oneAccount+`a.id = @id for update`, args); err != nil {
+	if a, err = pg.One(ctx, tx, scanSealed, domain.ErrNotConfigured, accounts.Own+`a.id = @id for update`, args); err != nil {
 		return domain.Account{}, false, err
 	}
 	signed, err = pg.One(ctx, tx, pgx.RowTo[bool], pgx.ErrNoRows, `select exists (select from gateway_webhook_secrets w
@@ -69,83 +75,57 @@ func (s Accounts) ForUpdate(ctx context.Context, tx pg.Tx, id domain.AccountID) 
 
 // Account reads a connected or disconnected account by its id, or returns domain.ErrNotConfigured.
 func (s Accounts) Account(ctx context.Context, q pg.Q, id domain.AccountID) (domain.Account, error) {
-	return pg.One(ctx, q, s.scan(ctx), domain.ErrNotConfigured, oneAccount+`a.id = @id`, pg.Args{"id": id})
+	return pg.One(ctx, q, s.scan(ctx), domain.ErrNotConfigured, accounts.Own+`a.id = @id`, pg.Args{"id": id})
 }
 
 func (s Accounts) scan(ctx context.Context) pgx.RowToFunc[domain.Account] {
 	return func(row pgx.CollectableRow) (domain.Account, error) {
-		a, sealed, err := scanAccount(row)
+		a, err := accounts.Scan(row)
 		if err != nil {
 			return domain.Account{}, err
 		}
-		plain, err := s.Box.Open(sealed, accountAAD(ctx, a.ID))
+		plain, err := s.Box.Open(a.Sealed, accountAAD(ctx, a.ID))
 		if err != nil {
 			return domain.Account{}, fmt.Errorf("secret key of %s: %w", a.ID, err)
 		}
 		a.SecretKey = domain.Secret(plain)
-		return a, nil
+		return a.Account, nil
 	}
 }
 
 func scanSealed(row pgx.CollectableRow) (domain.Account, error) {
-	a, _, err := scanAccount(row)
-	return a, err
+	a, err := accounts.Scan(row)
+	return a.Account, err
 }
 
-// scanAccount reads an account and its secret key as stored.
-func scanAccount(row pgx.CollectableRow) (a domain.Account, sealed []byte, err error) {
-	err = row.Scan(&a.ID, &a.Provider, &a.Account, &a.Country, &a.PublishableKey, &sealed, &a.SecretLast4, &a.Events, &a.Version,
-		&a.CreatedAt, &a.UpdatedAt, &a.DisconnectedAt)
-	if err != nil {
-		return domain.Account{}, nil, fmt.Errorf("scan gateway account: %w", err)
-	}
-	return a, sealed, nil
-}
+var (
+	insertAccount = accounts.InsertNow("") + accounts.Stamp
+	updateAccount = accounts.UpdateWith(`secret_key = coalesce(@secret_key, a.secret_key), version = a.version + 1, updated_at = clock_timestamp()`) +
+		accounts.Stamp
+)
 
 // Insert writes a new account.
 func (s Accounts) Insert(ctx context.Context, tx pg.Tx, a domain.Account) (domain.Account, error) {
-	sealed, err := s.Box.Seal([]byte(a.SecretKey), accountAAD(ctx, a.ID))
-	if err != nil {
-		return domain.Account{}, err
-	}
-	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], pgx.ErrNoRows, `
-		insert into gateway_accounts as a (tenant_id, livemode, id, provider, account, country, publishable_key, secret_key, secret_last4,
-			events, created_at, updated_at)
-		values (@tenant, @live, @id, @provider, @account, @country, @publishable, @sealed, @last4, @events, clock_timestamp(), clock_timestamp())
-		returning a.version, a.created_at, a.updated_at`, pg.Args{
-		"id": a.ID, "provider": a.Provider, "account": a.Account, "country": a.Country, "publishable": a.PublishableKey,
-		"sealed": sealed, "last4": a.SecretLast4, "events": a.Events,
-	})
-	if err != nil {
-		return domain.Account{}, fmt.Errorf("insert gateway account: %w", err)
-	}
-	a.Version, a.CreatedAt, a.UpdatedAt = at.Version, at.CreatedAt, at.UpdatedAt
-	return a, nil
+	return s.write(ctx, tx, insertAccount, a)
 }
 
 // Update writes the keys of an account that the transaction has locked, whether its events arrive, and whether it is connected. An
 // empty secret key stays unchanged.
 func (s Accounts) Update(ctx context.Context, tx pg.Tx, a domain.Account) (domain.Account, error) {
-	var sealed []byte
+	return s.write(ctx, tx, updateAccount, a)
+}
+
+func (s Accounts) write(ctx context.Context, tx pg.Tx, sql string, a domain.Account) (domain.Account, error) {
+	stored := storedAccount{Account: a}
 	if a.SecretKey != "" {
 		var err error
-		if sealed, err = s.Box.Seal([]byte(a.SecretKey), accountAAD(ctx, a.ID)); err != nil {
+		if stored.Sealed, err = s.Box.Seal([]byte(a.SecretKey), accountAAD(ctx, a.ID)); err != nil {
 			return domain.Account{}, err
 		}
 	}
-	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], pgx.ErrNoRows, `
-		update gateway_accounts a set country = @country, publishable_key = @publishable, secret_key = coalesce(@sealed, a.secret_key), secret_last4 = @last4,
-			events = @events, disconnected_at = @disconnected_at, version = a.version + 1, updated_at = clock_timestamp()
-		where a.tenant_id = @tenant and a.livemode = @live and a.id = @id
-		returning a.version, a.created_at, a.updated_at`, pg.Args{
-		"id": a.ID, "country": a.Country, "publishable": a.PublishableKey, "sealed": sealed, "last4": a.SecretLast4,
-		"events": a.Events, "disconnected_at": a.DisconnectedAt,
-	})
-	if err != nil {
-		return domain.Account{}, fmt.Errorf("update gateway account: %w", err)
-	}
-	a.Version, a.UpdatedAt = at.Version, at.UpdatedAt
-	return a, nil
+	b := &pgx.Batch{}
+	b.Queue(sql, accounts.Args(stored)).QueryRow(pg.Into(&a.Version, &a.CreatedAt, &a.UpdatedAt))
+	return pg.SendFor(ctx, tx, b, "write gateway account", &a)
 }
 
 // AddWebhookSecret writes the current secret of an account's webhooks. The previous ones expire at the given time.
@@ -163,19 +143,13 @@ func (s Accounts) AddWebhookSecret(ctx context.Context, tx pg.Tx, id domain.Acco
 		where w.tenant_id = @tenant and w.livemode = @live and w.account_id = @account`, args)
 	b.Queue(`insert into gateway_webhook_secrets (tenant_id, livemode, account_id, id, sealed, last4)
 		values (@tenant, @live, @account, @id, @sealed, @last4)`, args)
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("write webhook secret: %w", err)
-	}
-	return nil
+	return pg.Send(ctx, tx, b, "write webhook secret")
 }
 
 // WebhookSecrets reads the secrets with which an account's webhooks can be signed now. It omits a secret that no encryption key
 // opens, unless there is no other.
 func (s Accounts) WebhookSecrets(ctx context.Context, q pg.Q, id domain.AccountID, now time.Time) ([]domain.Secret, error) {
-	rows, err := pg.Many(ctx, q, func(row pgx.CollectableRow) (w webhookSecret, err error) {
-		err = row.Scan(&w.id, &w.sealed)
-		return w, err
-	}, `select w.id, w.sealed from gateway_webhook_secrets w
+	rows, err := pg.Many(ctx, q, pgx.RowToStructByPos[webhookSecret], `select w.id, w.sealed from gateway_webhook_secrets w
 		where w.tenant_id = @tenant and w.livemode = @live and w.account_id = @account and (w.expires_at is null or w.expires_at > @now)
 		order by w.id desc limit 10`, pg.Args{"account": id, "now": now})
 	if err != nil {
@@ -184,9 +158,9 @@ func (s Accounts) WebhookSecrets(ctx context.Context, q pg.Q, id domain.AccountI
 	var secrets []domain.Secret
 	var errs []error
 	for _, w := range rows {
-		plain, err := s.Box.Open(w.sealed, secretAAD(ctx, w.id))
+		plain, err := s.Box.Open(w.Sealed, secretAAD(ctx, w.ID))
 		if err != nil {
-			errs = append(errs, fmt.Errorf("webhook secret %s of %s: %w", w.id, id, err))
+			errs = append(errs, fmt.Errorf("webhook secret %s of %s: %w", w.ID, id, err))
 			continue
 		}
 		secrets = append(secrets, domain.Secret(plain))
@@ -199,8 +173,8 @@ func (s Accounts) WebhookSecrets(ctx context.Context, q pg.Q, id domain.AccountI
 
 // webhookSecret is a secret as stored.
 type webhookSecret struct {
-	id     domain.SecretID
-	sealed []byte
+	ID     domain.SecretID
+	Sealed []byte
 }
 
 // OwnerOf returns the tenant and mode of an account. ok is false if there is none.

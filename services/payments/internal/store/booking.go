@@ -2,7 +2,8 @@ package store
 
 import (
 	"context"
-	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,20 +13,16 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-const putBooking = `insert into bookings as b (tenant_id, livemode, id, customer_id, status, version) `
-
-// Messages and lookups can arrive in any order. A stored state that is at least as new as the incoming one remains.
-const unlessKnown = `
-	on conflict (tenant_id, livemode, id) do update
-	set customer_id = excluded.customer_id, status = excluded.status, version = excluded.version
-	where b.version < excluded.version`
+var bookings = pg.NewTable("bookings", "b", domain.ErrBookingNotFound, func(b *domain.Booking) pg.Fields {
+	return pg.Fields{Fixed: pg.F{"id", &b.ID}, Values: pg.F{"customer_id", &b.CustomerID, "status", &b.Status, "version", &b.Version}}
+})
 
 // HoldBooking writes a state of a booking, unless a state at least as new is stored, and returns the newest state and the version of the
 // booking's account. Until the transaction ends, no other transaction can write a newer state or change the account, but others can hold
 // them too.
 func HoldBooking(ctx context.Context, tx pg.Tx, b domain.Booking, account domain.MoneyKey) (status string, version int64, err error) {
 	args := moneyArgs(account, nil)
-	args["id"], args["customer"], args["status"], args["version"] = b.ID, b.CustomerID, b.Status, b.Version
+	maps.Copy(args, bookings.Args(b))
 	type held struct {
 		Status  string
 		Version int64
@@ -39,8 +36,8 @@ func HoldBooking(ctx context.Context, tx pg.Tx, b domain.Booking, account domain
 	if len(found) > 0 {
 		return found[0].Status, found[0].Version, nil
 	}
-	if _, err := tx.Exec(ctx, putBooking+`values (@tenant, @live, @id, @customer, @status, @version)`+unlessKnown, args); err != nil {
-		return "", 0, fmt.Errorf("put booking: %w", err)
+	if err := pg.Exec(ctx, tx, "put booking", bookings.PutNewer(), args); err != nil {
+		return "", 0, err
 	}
 	h, err := pg.One(ctx, tx, pgx.RowToStructByName[held], domain.ErrBookingNotFound, read, args)
 	return h.Status, h.Version, err
@@ -64,19 +61,19 @@ type BookingKey struct {
 // PutBookings writes bookings of any tenants in one statement, which locks the rows in the order of their ids. tx has the worker
 // role.
 func PutBookings(ctx context.Context, tx pg.Tx, list map[BookingKey]domain.Booking) error {
-	n := len(list)
-	tenants, modes, keys := make([][16]byte, 0, n), make([]bool, 0, n), make([][16]byte, 0, n)
-	customers, status, versions := make([]domain.CustomerID, 0, n), make([]string, 0, n), make([]int64, 0, n)
-	for key, b := range list {
-		tenants, modes, keys = append(tenants, key.Tenant.UUID()), append(modes, key.Livemode), append(keys, key.ID.UUID())
-		customers, status, versions = append(customers, b.CustomerID), append(status, b.Status), append(versions, b.Version)
-	}
-	_, err := tx.Exec(ctx, putBooking+`
+	keys := slices.Collect(maps.Keys(list))
+	tenants, modes, ids := keyColumns(keys)
+	return pg.Exec(ctx, tx, "put bookings", `
+		insert into bookings as b (tenant_id, livemode, id, customer_id, status, version)
 		select * from unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::uuid[], $5::text[], $6::bigint[])
 		     l (tenant_id, livemode, id, customer_id, status, version)
-		order by tenant_id, livemode, id`+unlessKnown, tenants, modes, keys, customers, status, versions)
-	if err != nil {
-		return fmt.Errorf("put %d bookings: %w", n, err)
-	}
-	return nil
+		order by tenant_id, livemode, id`+bookings.Newer(), tenants, modes, ids,
+		pg.Column(keys, func(k BookingKey) domain.CustomerID { return list[k].CustomerID }),
+		pg.Column(keys, func(k BookingKey) string { return list[k].Status }), pg.Column(keys, func(k BookingKey) int64 { return list[k].Version }))
+}
+
+// keyColumns returns bookings as three arrays for unnest.
+func keyColumns(list []BookingKey) (tenants [][16]byte, modes []bool, ids [][16]byte) {
+	return pg.Column(list, func(k BookingKey) [16]byte { return k.Tenant.UUID() }), pg.Column(list, func(k BookingKey) bool { return k.Livemode }),
+		pg.Column(list, func(k BookingKey) [16]byte { return k.ID.UUID() })
 }

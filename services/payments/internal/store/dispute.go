@@ -11,42 +11,37 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
+var disputes = pg.NewTable("disputes", "d", nil, func(d *domain.Dispute) pg.Fields {
+	return pg.Fields{
+		Fixed: pg.F{"id", &d.ID, "opened_at", &d.OpenedAt},
+		Values: pg.F{
+			"charge", &d.Charge, "amount", &d.Amount.Minor, "currency", &d.Amount.Currency, "reason", &d.Reason, "status", &d.Status, "due_by", &d.DueBy,
+			"closed_at", &d.ClosedAt,
+		},
+		Read: pg.F{"version", &d.Version},
+	}
+})
+
 // DisputesOfIntent reads the disputes of an intent. A transaction that changes them must have locked the intent.
 func DisputesOfIntent(ctx context.Context, q pg.Q, intent domain.IntentID) (map[string]domain.Dispute, error) {
-	list, err := pg.Many(ctx, q, func(row pgx.CollectableRow) (d domain.Dispute, err error) {
-		err = row.Scan(&d.ID, &d.Charge, &d.Amount.Minor, &d.Amount.Currency, &d.Reason, &d.Status, &d.DueBy, &d.OpenedAt, &d.ClosedAt, &d.Version)
-		return d, err
-	}, `select d.id, d.charge, d.amount, d.currency, d.reason, d.status, d.due_by, d.opened_at, d.closed_at, d.version from disputes d
-		where d.tenant_id = @tenant and d.livemode = @live and d.intent_id = @intent order by d.id`, pg.Args{"intent": intent})
-	if err != nil {
-		return nil, fmt.Errorf("disputes of an intent: %w", err)
-	}
+	list, err := disputes.Many(ctx, q, `d.intent_id = @intent order by d.id`, pg.Args{"intent": intent})
 	byID := make(map[string]domain.Dispute, len(list))
 	for _, d := range list {
 		byID[d.ID] = d
 	}
-	return byID, nil
+	return byID, err
 }
+
+var putDispute = disputes.Put("account_id", "@account", "intent_id", "@intent", "created_at", "clock_timestamp()", "updated_at", "clock_timestamp()") +
+	` returning d.version`
 
 // PutDispute writes a dispute of an intent that the transaction has locked, and returns the dispute with its new version.
 func PutDispute(ctx context.Context, tx pg.Tx, p domain.Intent, d domain.Dispute) (domain.Dispute, error) {
-	version, err := pg.One(ctx, tx, pgx.RowTo[int64], pgx.ErrNoRows, `
-		insert into disputes as d (tenant_id, livemode, id, account_id, intent_id, charge, amount, currency, reason, status, due_by, opened_at,
-			closed_at, created_at, updated_at)
-		values (@tenant, @live, @id, @account, @intent, @charge, @amount, @currency, @reason, @status, @due, @opened, @closed,
-			clock_timestamp(), clock_timestamp())
-		on conflict (tenant_id, livemode, id) do update set charge = excluded.charge, amount = excluded.amount, currency = excluded.currency,
-			reason = excluded.reason, status = excluded.status, due_by = excluded.due_by, closed_at = excluded.closed_at, version = d.version + 1,
-			updated_at = clock_timestamp()
-		returning d.version`, pg.Args{
-		"id": d.ID, "account": p.AccountID, "intent": p.ID, "charge": d.Charge, "amount": d.Amount.Minor, "currency": d.Amount.Currency,
-		"reason": d.Reason, "status": d.Status, "due": d.DueBy, "opened": d.OpenedAt, "closed": d.ClosedAt,
-	})
-	if err != nil {
-		return domain.Dispute{}, fmt.Errorf("write dispute: %w", err)
-	}
-	d.Version = version
-	return d, nil
+	args := disputes.Args(d)
+	args["account"], args["intent"] = p.AccountID, p.ID
+	b := &pgx.Batch{}
+	b.Queue(putDispute, args).QueryRow(pg.Into(&d.Version))
+	return pg.SendFor(ctx, tx, b, "write dispute", &d)
 }
 
 // MarkFailuresReported marks failed charges of an intent as reported, and returns those that were not reported before, in order.

@@ -92,14 +92,10 @@ func EraseOwedNotes(ctx context.Context, tx pg.Tx, intents []Erased) error {
 	for _, e := range intents {
 		list = append(list, e.ID)
 	}
-	_, err := tx.Exec(ctx, `update automatic_refunds o set closed_note = null
+	return pg.Exec(ctx, tx, "erase notes of owed refunds", `update automatic_refunds o set closed_note = null
 		where o.tenant_id = @tenant and o.livemode = @live and o.closed_note is not null and o.booking_id in (
 			select p.booking_id from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.id = any(@intents))`,
 		pg.Args{"intents": list})
-	if err != nil {
-		return fmt.Errorf("erase notes of owed refunds: %w", err)
-	}
-	return nil
 }
 
 // Sweep deletes up to limit rows of all tenants and modes that are older than before, and returns how many. tx has the worker role.

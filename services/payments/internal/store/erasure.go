@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,15 +17,11 @@ const cancelMax = 1000
 
 // CancelAll makes the open intents of a tenant in live mode due to be cancelled, of at most 1,000 bookings. tx has the worker role.
 func CancelAll(ctx context.Context, tx pg.Tx, tenant ids.Tenant, now time.Time) error {
-	_, err := tx.Exec(ctx, `
+	return pg.Exec(ctx, tx, "cancel the intents of a tenant", `
 		insert into lost_bookings (tenant_id, livemode, booking_id, due_at)
 		select distinct p.tenant_id, p.livemode, p.booking_id, $2::timestamptz from payment_intents p
 		where p.tenant_id = $1 and p.livemode and `+openIntents+` order by p.booking_id limit $3
 		on conflict do nothing`, tenant, now, cancelMax)
-	if err != nil {
-		return fmt.Errorf("cancel the intents of a tenant: %w", err)
-	}
-	return nil
 }
 
 // MoneyInFlight counts what the payment gateway has not completed for a tenant in live mode. Without a connected account nothing can be

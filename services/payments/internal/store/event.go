@@ -16,11 +16,7 @@ import (
 
 // PutEvent stores an event that this service created for itself. It stores the event once, however often it is called.
 func PutEvent(ctx context.Context, tx pg.Tx, e domain.Event, now time.Time) error {
-	_, err := tx.Exec(ctx, putEvent+`select * from event on conflict do nothing`, eventArgs(e, now))
-	if err != nil {
-		return fmt.Errorf("store event: %w", err)
-	}
-	return nil
+	return pg.Exec(ctx, tx, "store event", putEvent+`select * from event on conflict do nothing`, eventArgs(e, now))
 }
 
 // ReceiveEvent stores an event of the gateway once, however often it arrives. It returns domain.ErrEventsWaiting if the account has
@@ -56,17 +52,14 @@ func eventArgs(e domain.Event, now time.Time) pg.Args {
 // statistics about the table.
 func TrimEvents(ctx context.Context, tx pg.Tx, account domain.AccountID, retained int) (more bool, err error) {
 	const batch = 10_000
-	tag, err := tx.Exec(ctx, `
+	n, err := pg.Affect(ctx, tx, "trim events", `
 		with old as (select d.received_at from gateway_events d
 			where d.tenant_id = @tenant and d.livemode = @live and d.account_id = @account and d.due_at is null
 			order by d.received_at desc offset @kept limit @batch)
 		delete from gateway_events e
 		where e.tenant_id = @tenant and e.livemode = @live and e.account_id = @account and e.due_at is null
 			and e.received_at between (select min(o.received_at) from old o) and (select max(o.received_at) from old o)`, pg.Args{"account": account, "kept": retained, "batch": batch})
-	if err != nil {
-		return false, fmt.Errorf("trim events: %w", err)
-	}
-	return tag.RowsAffected() >= batch, nil
+	return n >= batch, err
 }
 
 // EventDue is an intent with events that are due to be processed.
@@ -77,14 +70,9 @@ type EventDue struct {
 	Intent    domain.GatewayID
 }
 
-// EventsDue returns the intents of up to limit due events of all tenants and modes, oldest first. It skips the owners in except. tx
-// has the worker role.
-func EventsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Owner, limit int) ([]EventDue, error) {
-	tenants, modes := operation.Owners(except)
-	return pg.Many(ctx, tx, pgx.RowToStructByName[EventDue], `
-		select e.tenant_id, e.livemode, e.account_id, e.intent from gateway_events e
-		where e.due_at is not null and e.due_at <= $3`+operation.Outside("e")+` order by e.due_at limit $4`, tenants, modes, now, limit)
-}
+// EventsDue finds due events, and returns their intents.
+var EventsDue = operation.FindDue[EventDue](
+	`select e.tenant_id, e.livemode, e.account_id, e.intent from gateway_events e where e.due_at is not null and e.due_at <= $3`, "e", "e.due_at")
 
 // Taken contains events about an intent that a process has taken.
 type Taken struct {
@@ -106,6 +94,7 @@ func (t Taken) Account() (domain.Account, error) {
 // TakeEvents takes up to limit due events about an intent until the given time, and begins the read of the intent that they
 // require.
 func (s Accounts) TakeEvents(ctx context.Context, tx pg.Tx, due EventDue, now, until time.Time, limit int) (out Taken, err error) {
+	args := pg.Args{"account": due.AccountID, "intent": string(due.Intent), "now": now, "until": until, "limit": limit}
 	b := &pgx.Batch{}
 	b.Queue(`
 		update gateway_events e set due_at = @until, tries = e.tries + 1
@@ -114,29 +103,15 @@ func (s Accounts) TakeEvents(ctx context.Context, tx pg.Tx, due EventDue, now, u
 			where d.tenant_id = @tenant and d.livemode = @live and d.account_id = @account and d.intent = @intent
 				and d.due_at is not null and d.due_at <= @now
 			order by d.id limit @limit for update skip locked))
-		returning e.account_id, e.id, e.type, e.intent, coalesce(e.refund, ''), e.tries, e.received_at`,
-		pg.Args{"account": due.AccountID, "intent": string(due.Intent), "now": now, "until": until, "limit": limit})
-	b.Queue(beginRead+`p.gateway_id = @intent returning `+intentColumns, pg.Args{"intent": string(due.Intent)})
-	b.Queue(oneAccount+`a.id = (select p.account_id from payment_intents p
-		where p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = @intent)`, pg.Args{"intent": string(due.Intent)})
-	res := tx.SendBatch(ctx, b)
-	out.Events, err = pg.Next(res, func(row pgx.CollectableRow) (e domain.Event, err error) {
-		err = row.Scan(&e.AccountID, &e.ID, &e.Type, &e.Intent, &e.Refund, &e.Tries, &e.ReceivedAt)
-		return e, err
+		returning e.account_id, e.id, e.type, e.intent, coalesce(e.refund, '') as refund, e.tries, e.received_at`, args).
+		Query(pg.ListInto(&out.Events, pgx.RowToStructByNameLax[domain.Event]))
+	b.Queue(beginRead+`p.gateway_id = @intent returning `+intents.Columns, args).Query(pg.FirstInto(&out.Intent, intents.Scan))
+	b.Queue(accounts.Own+`a.id = (select p.account_id from payment_intents p
+		where p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = @intent)`, args).Query(func(rows pgx.Rows) error {
+		out.closed = pg.FirstInto(&out.account, s.scan(ctx))(rows)
+		return nil
 	})
-	if err == nil {
-		out.Intent, err = pg.NextOne(res, scanIntent)
-	}
-	if err == nil {
-		out.account, out.closed = pg.NextOne(res, s.scan(ctx))
-	}
-	if closed := res.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return Taken{}, fmt.Errorf("take events: %w", err)
-	}
-	return out, nil
+	return pg.SendFor(ctx, tx, b, "take events", &out)
 }
 
 // SaveEvents writes when to retry events of an account and which ones are processed. It deletes dropped events.
@@ -156,8 +131,5 @@ func SaveEvents(ctx context.Context, tx pg.Tx, account domain.AccountID, list []
 		b.Queue(`delete from gateway_events e
 			where e.tenant_id = @tenant and e.livemode = @live and e.account_id = @account and e.id = any(@dropped::text[])`, args)
 	}
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("save %d events: %w", len(list), err)
-	}
-	return nil
+	return pg.Send(ctx, tx, b, fmt.Sprintf("save %d events", len(list)))
 }

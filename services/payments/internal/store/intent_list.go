@@ -20,7 +20,7 @@ type IntentFilter struct {
 // Intents reads one page of the intents that the gateway knows.
 func Intents(ctx context.Context, q pg.Q, f IntentFilter, r page.Request) (page.Rows[domain.Intent], error) {
 	return page.Search(ctx, q, r, page.List[domain.Intent]{
-		Alias: "p", Scan: scanIntent, Conditions: page.MetadataConditions(intentMetadata, "p", f.Metadata),
+		Alias: "p", Scan: intents.Scan, Conditions: page.MetadataConditions(intentMetadata, "p", f.Metadata),
 		Statement: func(r page.Request, narrow func(*page.Where)) (string, []any) {
 			return page.Union(r, page.OneOf("p.status", f.Status), func(w *page.Where) (string, []any) { return intentsOf(w, f, r, narrow) })
 		},
@@ -29,13 +29,9 @@ func Intents(ctx context.Context, q pg.Q, f IntentFilter, r page.Request) (page.
 
 func intentsOf(w *page.Where, f IntentFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
 	w.Add(`p.tenant_id = @tenant and p.livemode = @live and p.gateway_id is not null`)
-	if f.Booking != nil {
-		w.Add(`p.booking_id = ?`, *f.Booking)
-	}
-	if f.Customer != nil {
-		w.Add(`p.customer_id = ?`, *f.Customer)
-	}
+	page.Equal(w, `p.booking_id = ?`, f.Booking)
+	page.Equal(w, `p.customer_id = ?`, f.Customer)
 	narrow(w)
 	tail, args := w.Page(r, "p")
-	return `select ` + intentColumns + ` from payment_intents p ` + tail, args
+	return intents.Select + tail, args
 }

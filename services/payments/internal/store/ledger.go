@@ -27,7 +27,7 @@ func PutMovements(ctx context.Context, tx pg.Tx, p domain.Intent, list []domain.
 	if len(movements) == 0 {
 		return nil
 	}
-	_, err := tx.Exec(ctx, `
+	return pg.Exec(ctx, tx, fmt.Sprintf("write %d movements", len(list)), `
 		insert into ledger_entries (tenant_id, livemode, account_id, movement, ledger_account, currency, amount, kind, object, intent_id, moved_at,
 			money_version)
 		select @tenant, @live, @account, e.movement, e.ledger_account, e.currency, e.amount, e.kind, e.object, @intent, e.moved_at,
@@ -38,10 +38,6 @@ func PutMovements(ctx context.Context, tx pg.Tx, p domain.Intent, list []domain.
 		"account": p.AccountID, "intent": p.ID, "booking": p.BookingID, "currency": p.Amount.Currency, "movements": movements, "accounts": accounts, "currencies": currencies, "amounts": amounts,
 		"kinds": kinds, "objects": objects, "times": times,
 	})
-	if err != nil {
-		return fmt.Errorf("write %d movements: %w", len(list), err)
-	}
-	return nil
 }
 
 // Entry is a row of the ledger.

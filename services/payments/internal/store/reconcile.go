@@ -3,13 +3,11 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/ids"
-	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -17,15 +15,11 @@ import (
 
 // RegisterAccounts adds the accounts of all tenants that are not compared yet. tx has the worker role.
 func RegisterAccounts(ctx context.Context, tx pg.Tx, now time.Time) error {
-	_, err := tx.Exec(ctx, `
+	return pg.Exec(ctx, tx, "accounts to be compared", `
 		insert into gateway_reconciliations (tenant_id, livemode, account_id, due_at, finished_at)
 		select a.tenant_id, a.livemode, a.id, $1, $1 from gateway_accounts a
 		where not exists (select from gateway_reconciliations r where r.tenant_id = a.tenant_id and r.livemode = a.livemode and r.account_id = a.id)
 		on conflict do nothing`, now)
-	if err != nil {
-		return fmt.Errorf("accounts to be compared: %w", err)
-	}
-	return nil
 }
 
 // ReconciliationDue is an account that must be compared.
@@ -41,21 +35,24 @@ func ReconciliationsDue(ctx context.Context, tx pg.Tx, now time.Time, limit int)
 		select r.tenant_id, r.livemode, r.account_id from gateway_reconciliations r where r.due_at <= $1 order by r.due_at limit $2`, now, limit)
 }
 
+var reconciliations = pg.NewTable("gateway_reconciliations", "r", nil, func(r *domain.Reconciliation) pg.Fields {
+	return pg.Fields{
+		Fixed: pg.F{"account_id", &r.AccountID},
+		Values: pg.F{
+			"tries", &r.Tries, "stage", &r.Stage, "cursor", &r.Cursor, "started_at", &r.StartedAt, "events_until", &r.EventsUntil,
+			"events_seen", &r.EventsSeen, "events_missed", &r.EventsMissed, "opened_at", &r.OpenedAt,
+		},
+		Read: pg.F{"due_at", &r.Until},
+	}
+})
+
 // TakeReconciliation takes an account until a time, and begins its run or continues one. It returns nil if another process holds
 // the account.
 func TakeReconciliation(ctx context.Context, tx pg.Tx, account domain.AccountID, now, until time.Time) (*domain.Reconciliation, error) {
-	found, err := pg.Many(ctx, tx, func(row pgx.CollectableRow) (r domain.Reconciliation, err error) {
-		err = row.Scan(&r.AccountID, &r.Tries, &r.Stage, &r.Cursor, &r.StartedAt, &r.EventsUntil, &r.EventsSeen, &r.EventsMissed, &r.OpenedAt, &r.Until)
-		return r, err
-	}, `update gateway_reconciliations r set due_at = @until, tries = r.tries + 1, started_at = coalesce(r.started_at, @now),
-			stage = case when r.started_at is null then @first else r.stage end
+	return pg.First(ctx, tx, reconciliations.Scan, `update gateway_reconciliations r set due_at = @until, tries = r.tries + 1,
+			started_at = coalesce(r.started_at, @now), stage = case when r.started_at is null then @first else r.stage end
 		where r.tenant_id = @tenant and r.livemode = @live and r.account_id = @account and r.due_at <= @now
-		returning r.account_id, r.tries, r.stage, r.cursor, r.started_at, r.events_until, r.events_seen, r.events_missed, r.opened_at, r.due_at`,
-		pg.Args{"account": account, "now": now, "until": until, "first": domain.FirstStage})
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return &found[0], nil
+		returning `+reconciliations.Columns, pg.Args{"account": account, "now": now, "until": until, "first": domain.FirstStage})
 }
 
 // ErrLeaseLost reports that another process holds an account, or that a repair made its comparison begin again.
@@ -64,21 +61,11 @@ var ErrLeaseLost = errors.New("the lease of the comparison was lost")
 // SaveReconciliation writes the progress of a run, and when the account can be taken again. finished is the end of the run, or nil
 // if it has not ended. It returns the new end of the lease, or ErrLeaseLost, and then writes nothing.
 func SaveReconciliation(ctx context.Context, tx pg.Tx, r domain.Reconciliation, due time.Time, finished *time.Time) (time.Time, error) {
-	until, err := pg.Many(ctx, tx, pgx.RowTo[time.Time], `update gateway_reconciliations r set due_at = @due, tries = @tries, stage = @stage, cursor = @cursor,
-			started_at = @started, finished_at = coalesce(@finished, r.finished_at), events_until = @events_until, events_seen = @seen,
-			events_missed = @missed, opened_at = @opened
-		where r.tenant_id = @tenant and r.livemode = @live and r.account_id = @account and r.due_at = @until
-		returning r.due_at`, pg.Args{
-		"account": r.AccountID, "due": due, "tries": r.Tries, "stage": r.Stage, "cursor": r.Cursor, "started": r.StartedAt, "finished": finished,
-		"events_until": r.EventsUntil, "seen": r.EventsSeen, "missed": r.EventsMissed, "opened": r.OpenedAt, "until": r.Until,
-	})
-	if err != nil {
-		return time.Time{}, fmt.Errorf("save reconciliation: %w", err)
-	}
-	if len(until) == 0 {
-		return time.Time{}, ErrLeaseLost
-	}
-	return until[0], nil
+	args := reconciliations.Args(r)
+	args["due"], args["finished"], args["until"] = due, finished, r.Until
+	return pg.One(ctx, tx, pgx.RowTo[time.Time], ErrLeaseLost, `update gateway_reconciliations r set `+reconciliations.Set+`, due_at = @due,
+			finished_at = coalesce(@finished, r.finished_at)
+		where r.tenant_id = @tenant and r.livemode = @live and r.account_id = @account_id and r.due_at = @until returning r.due_at`, args)
 }
 
 // KnownOf reads the stored state of each listed object on a page, in the order of the page, in one statement.
@@ -145,10 +132,4 @@ func OpenObjects(
 	ctx context.Context, q pg.Q, account domain.AccountID, stage domain.Stage, before time.Time, after string, limit int,
 ) ([]string, error) {
 	return pg.Many(ctx, q, pgx.RowTo[string], openObjects[stage], pg.Args{"account": account, "before": before, "after": after, "limit": limit})
-}
-
-// OldestReconciliation counts the accounts of all tenants and modes, and returns the longest time since the comparison of one of
-// them ended. tx has the worker role.
-func OldestReconciliation(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`select r.finished_at as since from gateway_reconciliations r) waiting`, real)
 }

@@ -21,7 +21,7 @@ type RefundFilter struct {
 // Refunds reads one page of the refunds that clients can see.
 func Refunds(ctx context.Context, q pg.Q, f RefundFilter, r page.Request) (page.Rows[domain.Refund], error) {
 	return page.Search(ctx, q, r, page.List[domain.Refund]{
-		Alias: "r", Scan: scanRefund, Conditions: page.MetadataConditions(refundMetadata, "r", f.Metadata),
+		Alias: "r", Scan: refunds.Scan, Conditions: page.MetadataConditions(refundMetadata, "r", f.Metadata),
 		Statement: func(r page.Request, narrow func(*page.Where)) (string, []any) {
 			return page.Union(r, page.OneOf("r.status", f.Status), func(w *page.Where) (string, []any) { return refundsOf(w, f, r, narrow) })
 		},
@@ -30,9 +30,7 @@ func Refunds(ctx context.Context, q pg.Q, f RefundFilter, r page.Request) (page.
 
 func refundsOf(w *page.Where, f RefundFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
 	w.Add(`r.tenant_id = @tenant and r.livemode = @live and r.shown`)
-	if f.Booking != nil {
-		w.Add(`r.booking_id = ?`, *f.Booking)
-	}
+	page.Equal(w, `r.booking_id = ?`, f.Booking)
 	if f.Intent != "" {
 		w.Add(`r.id in (select i.refund_id from refund_allocations i where i.tenant_id = @tenant and i.livemode = @live
 			and i.intent_id = (select p.id from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = ?))`, f.Intent)
@@ -45,5 +43,5 @@ func refundsOf(w *page.Where, f RefundFilter, r page.Request, narrow func(*page.
 	}
 	narrow(w)
 	tail, args := w.Page(r, "r")
-	return `select ` + refundColumns + ` from refunds r ` + tail, args
+	return refunds.Select + tail, args
 }

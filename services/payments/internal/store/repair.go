@@ -70,12 +70,8 @@ const (
 
 // RaiseIntentVersion sets the version of an intent, unless it has that version already.
 func RaiseIntentVersion(ctx context.Context, tx pg.Tx, id domain.GatewayID, version int64) error {
-	_, err := tx.Exec(ctx, `update payment_intents p set version = @version
+	return pg.Exec(ctx, tx, "raise version", `update payment_intents p set version = @version
 		where p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = @id and p.version < @version`, pg.Args{"id": id, "version": version})
-	if err != nil {
-		return fmt.Errorf("raise version: %w", err)
-	}
-	return nil
 }
 
 // RaiseMoneyVersion sets the version of an account of money, unless it has that version already, and marks all its entries as unpublished.

@@ -70,10 +70,7 @@ func putKeys(ctx context.Context, tx pg.Tx, list []sealed, texts [][]byte) error
 	for i, s := range list {
 		b.Queue(`update gateway_accounts set secret_key = $4 where tenant_id = $1 and livemode = $2 and id = $3`, s.Tenant, s.Livemode, s.Account, texts[i])
 	}
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("write keys: %w", err)
-	}
-	return nil
+	return pg.Send(ctx, tx, b, "write keys")
 }
 
 // nextWebhookSecrets locks and reads up to limit secrets after the given one that are not sealed with the key that head names.
@@ -94,8 +91,5 @@ func putWebhookSecrets(ctx context.Context, tx pg.Tx, list []sealed, texts [][]b
 		b.Queue(`update gateway_webhook_secrets set sealed = $5 where tenant_id = $1 and livemode = $2 and account_id = $3 and id = $4`,
 			s.Tenant, s.Livemode, s.Account, s.ID, texts[i])
 	}
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("write webhook secrets: %w", err)
-	}
-	return nil
+	return pg.Send(ctx, tx, b, "write webhook secrets")
 }

@@ -14,75 +14,11 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// unsettled selects the successful payments for which it is not yet decided whether they are refunded because the booking is lost.
-const unsettled = `p.gateway_id is not null and p.status = 'succeeded' and not p.settled`
-
-// PutSettlements writes canceled or expired bookings of any tenants that have an unsettled payment. tx has the worker role, and has
-// already written the state of these bookings: see HeldStatus.
-func PutSettlements(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.Time) error {
-	tenants, modes, list := make([][16]byte, len(lost)), make([]bool, len(lost)), make([][16]byte, len(lost))
-	for i, b := range lost {
-		tenants[i], modes[i], list[i] = b.Tenant.UUID(), b.Livemode, b.ID.UUID()
-	}
-	_, err := tx.Exec(ctx, `
-		insert into booking_settlements as s (tenant_id, livemode, booking_id, due_at)
-		select l.tenant_id, l.livemode, l.booking_id, $4 from unnest($1::uuid[], $2::boolean[], $3::uuid[]) l (tenant_id, livemode, booking_id)
-		where exists (select from payment_intents p where p.tenant_id = l.tenant_id and p.livemode = l.livemode
-			and p.booking_id = l.booking_id and `+unsettled+`)
-		order by l.tenant_id, l.livemode, l.booking_id
-		on conflict (tenant_id, livemode, booking_id) do update set due_at = least(s.due_at, excluded.due_at)`, tenants, modes, list, now)
-	if err != nil {
-		return fmt.Errorf("note %d settlements: %w", len(lost), err)
-	}
-	return nil
-}
-
-// PutSettlement writes a canceled or expired booking with a payment that has just succeeded.
-func PutSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, now time.Time) error {
-	_, err := tx.Exec(ctx, `
-		insert into booking_settlements as s (tenant_id, livemode, booking_id, due_at) values (@tenant, @live, @id, @now)
-		on conflict (tenant_id, livemode, booking_id) do update set due_at = least(s.due_at, excluded.due_at)`, pg.Args{"id": id, "now": now})
-	if err != nil {
-		return fmt.Errorf("note settlement: %w", err)
-	}
-	return nil
-}
-
-// SettlementsDue returns up to limit bookings that must be settled, of all tenants and modes, oldest first. It skips the owners in
-// except. tx has the worker role.
-func SettlementsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Owner, limit int) ([]LostBooking, error) {
-	tenants, modes := operation.Owners(except)
-	return pg.Many(ctx, tx, pgx.RowToStructByName[LostBooking], `
-		select s.tenant_id, s.livemode, s.booking_id from booking_settlements s
-		where s.due_at <= $3`+operation.Outside("s")+` order by s.due_at limit $4`, tenants, modes, now, limit)
-}
-
-// TakeSettlement takes a booking until the given time. It returns how often the booking was taken, or 0 if another process holds it or has
-// settled it.
-func TakeSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, now, until time.Time) (tries int, err error) {
-	found, err := pg.Many(ctx, tx, pgx.RowTo[int], `update booking_settlements s set due_at = @until, tries = s.tries + 1
-		where s.tenant_id = @tenant and s.livemode = @live and s.booking_id = @id and s.due_at <= @now returning s.tries`,
-		pg.Args{"id": id, "now": now, "until": until})
-	if err != nil || len(found) == 0 {
-		return 0, err
-	}
-	return found[0], nil
-}
-
-// Unsettled reads up to limit payments of a booking that are not settled, newest first.
-func Unsettled(ctx context.Context, q pg.Q, booking domain.BookingID, limit int) ([]domain.Intent, error) {
-	return pg.Many(ctx, q, scanIntent, oneIntent+`p.booking_id = @booking and `+unsettled+` order by p.created_at desc, p.id desc limit @limit`,
-		pg.Args{"booking": booking, "limit": limit})
-}
-
 // Settle marks a payment as settled. It returns false if the payment was already settled.
 func Settle(ctx context.Context, tx pg.Tx, id domain.IntentID) (bool, error) {
-	tag, err := tx.Exec(ctx, `update payment_intents p set settled = true
+	n, err := pg.Affect(ctx, tx, "settle payment", `update payment_intents p set settled = true
 		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id and not p.settled`, pg.Args{"id": id})
-	if err != nil {
-		return false, fmt.Errorf("settle payment: %w", err)
-	}
-	return tag.RowsAffected() == 1, nil
+	return n == 1, err
 }
 
 // inTime is the condition that an account had received a part of a card payment p by a version.
@@ -99,25 +35,27 @@ func LatePayments(ctx context.Context, q pg.Q, k domain.MoneyKey, s domain.Settl
 	})
 }
 
-const owedColumns = `o.id, o.cause, o.subject, o.booking_id as booking, o.wanted, o.currency as code, o.account_version, o.account_returned, o.state,
-	coalesce(o.remaining, o.wanted) as remaining, o.tries, o.refund_id, o.due_at, o.retry_at, o.failed_at, o.failure, o.closed_at,
-	coalesce(o.closed_by, '') as closed_by, coalesce(o.closed_note, '') as note, o.version, o.created_at`
-
-const oneOwed = `select ` + owedColumns + ` from automatic_refunds o where o.tenant_id = @tenant and o.livemode = @live and `
+var owedRefunds = pg.NewTable("automatic_refunds", "o", domain.ErrOwedNotFound, func(o *domain.OwedRefund) pg.Fields {
+	return pg.Fields{
+		Fixed: pg.F{
+			"id", &o.ID, "cause", &o.Cause, "subject", &o.Subject, "booking_id", &o.Booking, "wanted", &o.Amount, "currency", &o.Code,
+			"account_version", &o.AccountVersion, "account_returned", &o.AccountReturned,
+		},
+		Values: pg.F{
+			"state", &o.State, "tries", &o.Tries, "refund_id", &o.RefundID, "due_at", &o.DueAt, "retry_at", &o.RetryAt, "failed_at", &o.FailedAt,
+			"failure", &o.Failure, "closed_at", &o.ClosedAt, "closed_by", pg.Null(&o.ClosedBy), "closed_note", pg.Null(&o.Note),
+		},
+		Written: pg.F{"remaining", o.Remaining},
+		Read:    pg.F{"coalesce(o.remaining, o.wanted) as remaining", &o.Remaining, "version", &o.Version, "created_at", &o.CreatedAt},
+	}
+})
 
 // PutOwed writes what is owed back, unless it was written before.
 func PutOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund) error {
-	_, err := tx.Exec(ctx, `
+	return pg.Exec(ctx, tx, "note owed refund", `
 		insert into automatic_refunds (tenant_id, livemode, cause, subject, id, booking_id, wanted, currency, account_version, account_returned, due_at)
-		values (@tenant, @live, @cause, @subject, @id, @booking, @wanted, @code, @version, @returned, @due)
-		on conflict do nothing`, pg.Args{
-		"cause": o.Cause, "subject": o.Subject, "id": o.ID, "booking": o.Booking, "wanted": o.Amount, "code": o.Code, "due": o.DueAt,
-		"version": o.AccountVersion, "returned": o.AccountReturned,
-	})
-	if err != nil {
-		return fmt.Errorf("note owed refund: %w", err)
-	}
-	return nil
+		values (@tenant, @live, @cause, @subject, @id, @booking_id, @wanted, @currency, @account_version, @account_returned, @due_at)
+		on conflict do nothing`, owedRefunds.Args(o))
 }
 
 // OwedDue is an owed refund that a worker must check.
@@ -128,50 +66,28 @@ type OwedDue struct {
 	Subject string
 }
 
-// OwedRefundsDue returns up to limit owed refunds that a worker must check, of all tenants and modes, oldest first. It skips the
-// owners in except. tx has the worker role.
-func OwedRefundsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Owner, limit int) ([]OwedDue, error) {
-	tenants, modes := operation.Owners(except)
-	return pg.Many(ctx, tx, pgx.RowToStructByName[OwedDue], `
-		select o.tenant_id, o.livemode, o.cause, o.subject from automatic_refunds o
-		where o.due_at <= $3`+operation.Outside("o")+` order by o.due_at limit $4`, tenants, modes, now, limit)
-}
+// OwedRefundsDue finds owed refunds that a worker must check.
+var OwedRefundsDue = operation.FindDue[OwedDue](
+	`select o.tenant_id, o.livemode, o.cause, o.subject from automatic_refunds o where o.due_at <= $3`, "o", "o.due_at")
 
 // TakeOwed takes a due owed refund until the given time. It returns nil if another process holds it.
 func TakeOwed(ctx context.Context, tx pg.Tx, due OwedDue, now, until time.Time) (*domain.OwedRefund, error) {
-	found, err := pg.Many(ctx, tx, pgx.RowToStructByName[domain.OwedRefund], `update automatic_refunds o set due_at = @until
+	return pg.First(ctx, tx, owedRefunds.Scan, `update automatic_refunds o set due_at = @until
 		where o.tenant_id = @tenant and o.livemode = @live and o.cause = @cause and o.subject = @subject and o.due_at <= @now
-		returning `+owedColumns, pg.Args{"cause": due.Cause, "subject": due.Subject, "now": now, "until": until})
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return &found[0], nil
+		returning `+owedRefunds.Columns, pg.Args{"cause": due.Cause, "subject": due.Subject, "now": now, "until": until})
 }
 
 // OwedForUpdate locks the row of an owed refund. A transaction that also locks intents or refunds locks them first.
 func OwedForUpdate(ctx context.Context, tx pg.Tx, id domain.OwedID) (domain.OwedRefund, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[domain.OwedRefund], domain.ErrOwedNotFound, oneOwed+`o.id = @id for update`, pg.Args{"id": id})
+	return owedRefunds.Get(ctx, tx, id, "for update")
 }
 
 // SaveOwed writes an owed refund that the transaction has locked. raise increments the version after a change that a person can
 // see.
 func SaveOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund, raise bool) error {
-	failure, err := failureText(o.Failure)
-	if err != nil {
-		return err
-	}
-	_, err = tx.Exec(ctx, `
-		update automatic_refunds o set state = @state, remaining = @remaining, tries = @tries, refund_id = @refund, due_at = @due, retry_at = @retry,
-			failed_at = @failed, failure = @failure, closed_at = @closed, closed_by = nullif(@by::text, ''), closed_note = nullif(@note::text, ''),
-			version = o.version + @raise::boolean::int
-		where o.tenant_id = @tenant and o.livemode = @live and o.id = @id`, pg.Args{
-		"id": o.ID, "state": o.State, "remaining": o.Remaining, "tries": o.Tries, "refund": o.RefundID, "due": o.DueAt, "retry": o.RetryAt,
-		"failed": o.FailedAt, "failure": failure, "closed": o.ClosedAt, "by": o.ClosedBy, "note": o.Note, "raise": raise,
-	})
-	if err != nil {
-		return fmt.Errorf("save owed refund: %w", err)
-	}
-	return nil
+	args := owedRefunds.Args(o)
+	args["raise"] = raise
+	return pg.Exec(ctx, tx, "save owed refund", owedRefunds.UpdateWith(`version = o.version + @raise::boolean::int`), args)
 }
 
 // WakeOwed makes the owed refund of an intent of a booking due, with the next statement, before it, because the money of a refund of the
@@ -184,18 +100,10 @@ func WakeOwed(tx pg.Tx, booking domain.BookingID, intent domain.GatewayID, now t
 
 // FailOwed records that a refund created for an owed refund, or a part of it, has failed. The owed refund is retried later.
 func FailOwed(ctx context.Context, tx pg.Tx, id domain.OwedID, why *domain.Failure, now, again time.Time) error {
-	failure, err := failureText(why)
-	if err != nil {
-		return err
-	}
-	_, err = tx.Exec(ctx, `update automatic_refunds o set failure = @failure, retry_at = @again, version = o.version + 1,
+	return pg.Exec(ctx, tx, "note failed refund", `update automatic_refunds o set failure = @failure, retry_at = @again, version = o.version + 1,
 			failed_at = case when o.state = 'open' then coalesce(o.failed_at, @now) else @now end
 		where o.tenant_id = @tenant and o.livemode = @live and o.id = @id and o.state <> 'closed'`,
-		pg.Args{"id": id, "failure": failure, "now": now, "again": again})
-	if err != nil {
-		return fmt.Errorf("note failed refund: %w", err)
-	}
-	return nil
+		pg.Args{"id": id, "failure": why, "now": now, "again": again})
 }
 
 // ofOwed is the condition that an owed refund is about a card payment p: the late payment, or each one that was received before the
@@ -212,12 +120,8 @@ func owedArgs(o domain.OwedRefund) pg.Args {
 // LockOwedPayments locks all card payments of the booking of an owed refund in the order in which refunds lock them. Its row and its
 // account are locked afterwards.
 func LockOwedPayments(ctx context.Context, tx pg.Tx, o domain.OwedRefund) error {
-	_, err := tx.Exec(ctx, `select from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking
+	return pg.Exec(ctx, tx, "lock payments", `select from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking
 		and p.currency = @code and p.gateway_id is not null order by p.created_at desc, p.id desc for update`, owedArgs(o))
-	if err != nil {
-		return fmt.Errorf("lock payments: %w", err)
-	}
-	return nil
 }
 
 // failedSince selects what an account had returned by a version and no longer counts: refunds of this platform, and refunds in the gateway's
@@ -275,7 +179,7 @@ func OwedPayments(ctx context.Context, tx pg.Tx, o domain.OwedRefund, limit int)
 		marked[id] = true
 	}
 	args["failed"] = failed
-	list, err := pg.Many(ctx, tx, scanIntent, oneIntent+those+`
+	list, err := intents.Many(ctx, tx, those+`
 		order by p.disputed or p.id = any(@failed), p.created_at desc, p.id desc limit @limit`, args)
 	return list, marked, err
 }
@@ -285,7 +189,7 @@ func OwedRefunds(ctx context.Context, q pg.Q, r page.Request) (page.Rows[domain.
 	w := &page.Where{}
 	w.Add(`o.tenant_id = @tenant and o.livemode = @live and o.state = 'open' and o.failed_at is not null`)
 	tail, args := w.Page(r, "o")
-	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.OwedRefund], `select `+owedColumns+` from automatic_refunds o `+tail, args...)
+	return page.Read(ctx, q, r, owedRefunds.Scan, owedRefunds.Select+tail, args...)
 }
 
 // CountOwedRefunds returns the number of owed refunds that could not be returned.
@@ -296,5 +200,5 @@ func CountOwedRefunds(ctx context.Context, q pg.Q) (int, error) {
 
 // OwedRefund reads an owed refund, or returns domain.ErrOwedNotFound.
 func OwedRefund(ctx context.Context, q pg.Q, id domain.OwedID) (domain.OwedRefund, error) {
-	return pg.One(ctx, q, pgx.RowToStructByName[domain.OwedRefund], domain.ErrOwedNotFound, oneOwed+`o.id = @id`, pg.Args{"id": id})
+	return owedRefunds.Get(ctx, q, id, "")
 }

@@ -12,65 +12,37 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-const unfinished = `select count(*)::int as count, greatest(extract(epoch from $1::timestamptz - min(since)), 0)::float8 as age from (`
+// The number and the age of what waits, of all tenants and modes.
+var (
+	// UnfinishedIntents are the intents whose call is in progress or has an unknown outcome. The age of each is the time since the first call
+	// of the request that waits for it. New attempts, and earlier requests that were refused, do not change it.
+	UnfinishedIntents = waiting(`select p.begun_at as since from payment_intents p where p.leased_until is not null and p.status = 'creating'`)
+	// UnfinishedEvents are the unprocessed events of the gateway about known intents.
+	UnfinishedEvents = waiting(`select e.received_at as since from gateway_events e where e.due_at is not null and exists (select from payment_intents p
+		where p.tenant_id = e.tenant_id and p.livemode = e.livemode and p.gateway_id = e.intent)`)
+	// UnfinishedRefunds are the refunds with a call that is in progress or has an unknown outcome.
+	UnfinishedRefunds = waiting(`select r.created_at as since from refunds r where r.leased_until is not null`)
+	// UnfinishedCancellations are the bookings whose open intents must be canceled.
+	UnfinishedCancellations = waiting(`select l.noted_at as since from lost_bookings l`)
+	// UnfinishedSettlements are the bookings whose payments must be settled.
+	UnfinishedSettlements = waiting(`select s.noted_at as since from booking_settlements s`)
+	// OwedNew are the owed refunds that no worker has checked yet.
+	OwedNew = waiting(`select o.created_at as since from automatic_refunds o where o.remaining is null`)
+	// OwedFailed are the owed refunds with a failed refund. The age is the time since the first failure.
+	OwedFailed = waiting(owed+`<> $2`, domain.ErrNothingToRefund.Code)
+	// OwedWithoutPayment are the owed refunds whose payments have nothing left to refund by card. A person has to return them in another way.
+	OwedWithoutPayment = waiting(owed+`= $2`, domain.ErrNothingToRefund.Code)
+	// OldestReconciliation are the accounts. The age is the longest time since the comparison of one of them ended.
+	OldestReconciliation = waiting(`select r.finished_at as since from gateway_reconciliations r`)
+)
 
-// UnfinishedIntents counts the intents, of all tenants and modes, whose call is in progress or has an unknown outcome. The age of
-// each is the time since the first call of the request that waits for it. New attempts, and earlier requests that were refused, do
-// not change it. tx has the worker role.
-func UnfinishedIntents(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
-		select p.begun_at as since from payment_intents p where p.leased_until is not null and p.status = 'creating') waiting`, real)
-}
+const owed = `select o.failed_at as since from automatic_refunds o where o.state = 'open' and o.failed_at is not null and coalesce(o.failure ->> 'code', '') `
 
-// UnfinishedEvents counts the unprocessed events of the gateway about known intents, of all tenants and modes. tx has the worker
-// role.
-func UnfinishedEvents(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
-		select e.received_at as since from gateway_events e where e.due_at is not null and exists (select from payment_intents p
-			where p.tenant_id = e.tenant_id and p.livemode = e.livemode and p.gateway_id = e.intent)) waiting`, real)
-}
-
-// UnfinishedRefunds counts the refunds, of all tenants and modes, with a call that is in progress or has an unknown outcome. tx has
-// the worker role.
-func UnfinishedRefunds(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
-		select r.created_at as since from refunds r where r.leased_until is not null) waiting`, real)
-}
-
-// UnfinishedCancellations counts the bookings, of all tenants and modes, whose open intents must be canceled. tx has the worker
-// role.
-func UnfinishedCancellations(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`select l.noted_at as since from lost_bookings l) waiting`, real)
-}
-
-// UnfinishedSettlements counts the bookings, of all tenants and modes, whose payments must be settled. tx has the worker role.
-func UnfinishedSettlements(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`select s.noted_at as since from booking_settlements s) waiting`, real)
-}
-
-// OwedNew counts the owed refunds, of all tenants and modes, that no worker has checked yet. tx has the worker role.
-func OwedNew(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
-		select o.created_at as since from automatic_refunds o
-		where o.remaining is null) waiting`, real)
-}
-
-// OwedFailed counts the owed refunds, of all tenants and modes, with a failed refund, and measures the time since the first
-// failure. tx has the worker role.
-func OwedFailed(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
-	return owed(ctx, tx, real, `<>`)
-}
-
-// OwedWithoutPayment counts the owed refunds whose payments have nothing left to refund by card. A person has to return them in
-// another way.
-func OwedWithoutPayment(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
-	return owed(ctx, tx, real, `=`)
-}
-
-func owed(ctx context.Context, tx pg.Tx, real time.Time, compare string) (operation.Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
-		select o.failed_at as since from automatic_refunds o
-		where o.state = 'open' and o.failed_at is not null and coalesce(o.failure ->> 'code', '') `+compare+` $2) waiting`, real, domain.ErrNothingToRefund.Code)
+func waiting(sql string, args ...any) operation.Measure {
+	return func(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
+		return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, `select count(*)::int as count,
+			greatest(extract(epoch from $1::timestamptz - min(since)), 0)::float8 as age from (`+sql+`) waiting`, append([]any{real}, args...)...)
+	}
 }
 
 // Silent is the number of connected accounts of a mode whose events do not arrive.
