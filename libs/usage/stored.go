@@ -100,7 +100,7 @@ func count(ctx context.Context, tx pg.Tx, list []table, end time.Time) ([]int64,
 	}
 	parts := make([]string, len(list))
 	for i, t := range list {
-		parts[i] = fmt.Sprintf("select %d as place, count(*) as rows, 0::bigint as bytes from %s"+ofTenant, i, t.Name)
+		parts[i] = fmt.Sprintf("select %d as ordinal, count(*) as rows, 0::bigint as bytes from %s"+ofTenant, i, t.Name)
 	}
 	counted, err := many(ctx, tx, end, strings.Join(parts, " union all "))
 	for _, c := range counted {
@@ -111,18 +111,18 @@ func count(ctx context.Context, tx pg.Tx, list []table, end time.Time) ([]int64,
 
 // sample returns a statement that reads a random sample of a table's rows. It draws from the entries of the index, and the limit
 // makes PostgreSQL look up each drawn row by its key.
-func (t table) sample(place int, rows int64) string {
+func (t table) sample(ordinal int, rows int64) string {
 	share := strconv.FormatFloat(sampleRows/float64(rows), 'f', -1, 64)
 	same := make([]string, len(t.Key))
 	for i, column := range t.Key {
 		same[i] = fmt.Sprintf("t.%s = k.%[1]s", column)
 	}
-	return fmt.Sprintf(`select %d as place, count(size) as rows, coalesce(sum(size), 0)::bigint as bytes from (
+	return fmt.Sprintf(`select %d as ordinal, count(size) as rows, coalesce(sum(size), 0)::bigint as bytes from (
 		select (select pg_column_size(t.*) from %s t where %s limit 1) as size from (select %s from %[2]s%[5]s and random() < %[6]s offset 0) k offset 0) s`,
-		place, t.Name, strings.Join(same, " and "), strings.Join(t.Key, ", "), ofTenant, share)
+		ordinal, t.Name, strings.Join(same, " and "), strings.Join(t.Key, ", "), ofTenant, share)
 }
 
-// found is what a statement found in the table at a place of the list.
+// found is what a statement found in the table with a number in the list.
 type found struct {
 	Ordinal     int
 	Rows, Bytes int64
