@@ -13,7 +13,8 @@ import (
 )
 
 // F is a list of columns with the variables that hold their values: name, pointer, name, pointer, … A row is scanned into the
-// pointers, and the arguments of a statement are read from them.
+// pointers, and the arguments of a statement are read from them. JSON, Raw, Null and Array adapt values whose zero pgx would write in
+// another way.
 type F []any
 
 // Args returns the columns by name.

@@ -30,6 +30,7 @@ type hall struct {
 	Closed    *civil.Date
 	Loc       *time.Location
 	Sizes     *[]int
+	Rates     map[string]int
 	Metadata  json.RawMessage
 	Doubled   int
 	Version   int64
@@ -48,7 +49,7 @@ func hallFields(h *hall) pg.Fields {
 		Fixed: pg.F{"id", &h.ID, "timezone", civil.ZoneOf(&h.Loc)},
 		Values: pg.F{
 			"name", &h.Name, "note", &h.Note, "floor", pg.Null(&h.Floor), "tags", pg.Array(&h.Tags), "currency", money.CurrencyOf(&h.Price, &h.Deposit),
-			"price", &h.Price.Minor, "deposit", &h.Deposit.Minor, "day", &h.Day, "closed", &h.Closed, "sizes", &h.Sizes, "metadata", pg.Raw(&h.Metadata),
+			"price", &h.Price.Minor, "deposit", &h.Deposit.Minor, "day", &h.Day, "closed", &h.Closed, "sizes", &h.Sizes, "rates", pg.JSON(&h.Rates), "metadata", pg.Raw(&h.Metadata),
 		},
 		Written: pg.F{"name_length", len(h.Name)},
 		Read: pg.F{
@@ -91,7 +92,7 @@ func TestTableRoundTrip(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, fstest.MapFS{"00001_halls.sql": {Data: []byte(`-- +goose Up
 create table halls (tenant_id uuid, livemode boolean, id int, timezone text not null, name text not null, note text, floor int, tags text[] not null,
-	currency text not null, price bigint not null, deposit bigint not null, day date not null, closed date, sizes json, metadata json, name_length int not null,
+	currency text not null, price bigint not null, deposit bigint not null, day date not null, closed date, sizes json, rates json, metadata json, name_length int not null,
 	version bigint not null default 1, created_at timestamptz not null, updated_at timestamptz not null, primary key (tenant_id, livemode, id));
 grant select, insert, update on halls to public;
 `)}}), pgtest.Ctx(t, caller.Test)
@@ -102,7 +103,7 @@ grant select, insert, update on halls to public;
 	full := hall{
 		ID: 1, Name: "Great", Note: new("near"), Floor: 3, Tags: []string{"a"}, Price: money.Amount{Minor: 7, Currency: "EUR"},
 		Deposit: money.Amount{Minor: 2, Currency: "EUR"}, Day: civil.Date{Year: 2031, Month: 2, Day: 3}, Closed: &civil.Date{Year: 2032, Month: 1, Day: 1},
-		Loc: berlin, Sizes: &[]int{1, 2}, Metadata: json.RawMessage(`{"b": 1, "a": 2}`),
+		Loc: berlin, Sizes: &[]int{1, 2}, Rates: map[string]int{"x": 1}, Metadata: json.RawMessage(`{"b": 1, "a": 2}`),
 	}
 	empty := hall{
 		ID: 2, Price: money.Amount{Currency: "USD"}, Deposit: money.Amount{Currency: "USD"}, Loc: time.UTC, Day: full.Day, Metadata: json.RawMessage{},
@@ -146,9 +147,9 @@ grant select, insert, update on halls to public;
 			}
 		}
 	}
-	nulls, err := pg.One(ctx, q, pgx.RowTo[int], errNoHall, `select num_nulls(note, floor, closed, sizes, metadata) from halls where tenant_id = @tenant and livemode = @live and id = 2`, pg.Args{})
-	if err != nil || nulls != 5 {
-		t.Errorf("%d of 5 columns are null: %v", nulls, err)
+	nulls, err := pg.One(ctx, q, pgx.RowTo[int], errNoHall, `select num_nulls(note, floor, closed, sizes, rates, metadata) from halls where tenant_id = @tenant and livemode = @live and id = 2`, pg.Args{})
+	if err != nil || nulls != 6 {
+		t.Errorf("%d of 6 columns are null: %v", nulls, err)
 	}
 	if _, err := halls.Get(ctx, q, 3, ""); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("a row that cannot be completed: %v", err)

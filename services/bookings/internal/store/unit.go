@@ -17,7 +17,7 @@ var units = pg.NewTable("units", "u", domain.ErrUnitNotFound, func(u *domain.Uni
 		Fixed: pg.F{"id", &u.ID},
 		Values: pg.F{
 			"name", &u.Name, "description", &u.Description, "status", &u.Status, "capacity", &u.Capacity, "booking_mode", &u.BookingMode,
-			"opening_hours", &u.OpeningHours,
+			"opening_hours", pg.JSON(&u.OpeningHours),
 		},
 		Read: pg.F{"version", &u.Version, "created_at", &u.CreatedAt, "updated_at", &u.UpdatedAt, `array(select us.service_id from unit_services us
 			where us.tenant_id = u.tenant_id and us.livemode = u.livemode and us.unit_id = u.id order by us.service_id) as service_ids`, &u.ServiceIDs},
