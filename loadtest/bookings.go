@@ -48,11 +48,10 @@ func (f *figure) bookings() {
 	)
 	f.addOwnSQL(post, barePost, 2.2)
 	later := perRequest(post.used.afterCommit(), post.Requests)
+	all := strings.Join(readers(), ", ")
 	f.add(report.Row{
-		Figure: "`POST /bookings`: CPU time after the commit (Kafka, and " + strings.Join(
-			readers(), ", ",
-		) + " with their databases)",
-		Value: later, Target: report.Target{Most: 0.6}, Baseline: "in pgbench: " + report.Milliseconds(f.booking).String(),
+		Figure: "`POST /bookings`: CPU time after the commit (Kafka, and " + all + " with their databases)",
+		Value:  later, Target: report.Target{Most: 0.6}, Baseline: "in pgbench: " + report.Milliseconds(f.booking).String(),
 		Ratio: report.Ratio(later.Value, report.Milliseconds(f.booking).Value),
 	})
 	f.addPrediction(post)

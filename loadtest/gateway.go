@@ -106,15 +106,11 @@ const createSize = 1024
 func (f *figure) gatewayCPU() {
 	g := f.openGateways()
 	normal, warn, create, peers := g.normal, g.warn, g.normal, slices.Clone(g.peers)
-	body := fmt.Sprintf(
-		`{"event_date":"2031-05-05","notes":%q}`,
-		strings.Repeat("x", createSize-len(`{"event_date":"2031-05-05","notes":""}`)),
-	)
+	const form = `{"event_date":"2031-05-05","notes":%q}`
+	body := fmt.Sprintf(form, strings.Repeat("x", createSize-len(form)))
 	demo := tenant{addr: g.normal.target.Addr, key: f.demo("DEMO_TEST_KEY").key}
 	create.target = demo.post(func(n int) (path, key, text string) {
-		return "/bookings", fmt.Sprintf(
-			"cpu-%d", n,
-		), body // with another Idempotency-Key each, so that no response is a replay
+		return "/bookings", fmt.Sprintf("cpu-%d", n), body // with another key each, so that no response is a replay
 	})
 	sides := []*side{&normal, &warn, &create}
 	for i := range peers {
@@ -122,9 +118,8 @@ func (f *figure) gatewayCPU() {
 	}
 	f.alternate(sides...)
 	add := func(figure string, s, peer *side, t report.Target) {
-		row := report.Row{Figure: figure + "; CPU per request", Value: micros(
-			s, added(s.name),
-		), Ours: withRedis(s), Target: t}
+		row := report.Row{Figure: figure + "; CPU per request", Value: micros(s, added(s.name)), Ours: withRedis(s)}
+		row.Target = t
 		if peer != nil {
 			row.Figure, row.Baseline = row.Figure+", compared with "+label(peer), label(peer)+": "+withRedis(peer)
 			row.Ratio = report.Ratio(row.Value.Value, micros(peer, added(peer.name)).Value)
@@ -156,8 +151,8 @@ func withRedis(s *side) string {
 	return fmt.Sprintf("%s (Redis %s)", micros(s, added(s.name)), micros(s, "redis"))
 }
 
-// latency measures how much time the gateway and its peers add to the direct call. The ratios use the total times, because
-// the time that nginx adds is too small for a divisor.
+// latency measures how much time the gateway and its peers add to the direct call. The ratios use the total times,
+// because the time that nginx adds is too small for a divisor.
 func (f *figure) latency() {
 	const rate = 1000
 	g := f.openGateways()

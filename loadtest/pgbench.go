@@ -164,7 +164,9 @@ func (f *figure) script(name string, r *sqlbench.Recording, v sqlbench.Vary) *re
 			f.check(os.WriteFile(filepath.Join(dir, name+".pgbench"), []byte(text), 0o600))
 		}
 	}
-	return &replayed{script: filepath.Join(f.platform.Dir, name+".pgbench"), url: f.settingsOf("bookings")["DATABASE_URL"]}
+	url, err := f.platform.DirectURL(f.settingsOf("bookings")["DATABASE_URL"])
+	f.check(err)
+	return &replayed{script: filepath.Join(f.platform.Dir, name+".pgbench"), url: url}
 }
 
 // varyPost returns the differences between two bookings in the recorded POST: ids, number, key, unit, and day.

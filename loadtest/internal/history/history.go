@@ -53,9 +53,8 @@ func Append(path, date, commit string, rows []report.Row) (err error) {
 		if r.Ratio > 0 {
 			ratio = fmt.Sprintf("%.3f", r.Ratio)
 		}
-		_ = out.Write(
-			[]string{date, commit, r.Figure, fmt.Sprintf("%.3f", r.Value.Value), r.Value.Unit, r.Baseline, ratio},
-		) // Error returns its error
+		value := fmt.Sprintf("%.3f", r.Value.Value)
+		_ = out.Write([]string{date, commit, r.Figure, value, r.Value.Unit, r.Baseline, ratio}) // Error returns its error
 	}
 	out.Flush()
 	return out.Error()

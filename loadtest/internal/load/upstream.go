@@ -15,9 +15,8 @@ const fixedResponse = `{"company":"Tanaka Events","created_at":"2026-01-05T09:12
 	`"metadata":{"source":"walk-in"},"mode":"test","name":"Emi Tanaka","object":"customer","phone":"+1 212 555 0105",` +
 	`"updated_at":"2026-01-05T09:12:33.154205Z","version":1}`
 
-var createdResponse = `{"id":"bk_01m7zbmmn5exnr5ab2hvbd652f","object":"booking","notes":"` + strings.Repeat(
-	"x", 900,
-) + `"}`
+var createdResponse = `{"id":"bk_01m7zbmmn5exnr5ab2hvbd652f","object":"booking","notes":"` +
+	strings.Repeat("x", 900) + `"}`
 
 // recordHeader is the header in which a service returns until when a response can be replayed. libs/httpx defines it.
 const recordHeader = "X-Internal-Idem-Expires"

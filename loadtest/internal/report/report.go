@@ -90,9 +90,8 @@ func (t *Table) Note(format string, args ...any) {
 
 // Print writes the table in Markdown and then the notes.
 func (t *Table) Print(w io.Writer) {
-	fmt.Fprintln(
-		w, "| figure | Holdfast | compared with | ratio | target | result | command |\n|---|---|---|---|---|---|---|",
-	)
+	fmt.Fprintln(w, "| figure | Holdfast | compared with | ratio | target | result | command |")
+	fmt.Fprintln(w, "|---|---|---|---|---|---|---|")
 	for _, r := range t.rows {
 		ratio, ours, result := "", r.Ours, ""
 		if r.Ratio > 0 {

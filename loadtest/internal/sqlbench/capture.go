@@ -71,9 +71,8 @@ func entries(log string) []logEntry {
 // Requests omits statements that do not belong to requests: transactions that consume a message, transactions that
 // began before the log, and pings of an idle connection.
 func Requests(all []Statement) []Statement {
-	transaction := make(
-		[]int, len(all),
-	) // the number of each statement's transaction; 0: none, -1: one that began before the log
+	// The number of each statement's transaction; 0: none, -1: one that began before the log.
+	transaction := make([]int, len(all))
 	open, omitted := map[string]int{}, map[int]bool{-1: true}
 	for i, s := range all {
 		if s.SQL == "begin" {

@@ -135,6 +135,20 @@ func (p *Platform) AdminURL(database string) (string, error) {
 	return admin.String(), nil
 }
 
+// DirectURL returns a service's URL of its database without the pooler.
+func (p *Platform) DirectURL(database string) (string, error) {
+	direct, err := url.Parse(database)
+	if err != nil {
+		return "", err
+	}
+	admin, err := url.Parse(p.Env["POSTGRES_URL"])
+	if err != nil {
+		return "", err
+	}
+	direct.Host = admin.Host
+	return direct.String(), nil
+}
+
 // Admin connects to the database in a service's URL as the administrator.
 func (p *Platform) Admin(ctx context.Context, database string) (*pgx.Conn, error) {
 	address, err := p.AdminURL(database)
