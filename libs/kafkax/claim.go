@@ -7,9 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/segmentio/kafka-go"
 )
 
 // InstallationTopic contains the ID of the installation that uses the topics with the cluster's prefix: the first message of each
@@ -30,7 +28,7 @@ func ClaimTopics(ctx context.Context, c Cluster, service, id string) error {
 	defer cancel()
 	owner, err := c.claim(ctx, service, id)
 	switch {
-	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
+	case errors.Is(err, kafka.TopicAuthorizationFailed), errors.Is(err, kafka.ClusterAuthorizationFailed):
 		slog.WarnContext(ctx, "cannot check whether another installation uses the same Kafka topics: the user has no right to create, read or write the topic",
 			slog.String("topic", c.Prefix+InstallationTopic), slog.Any("error", err))
 		return nil
@@ -63,17 +61,14 @@ func (c Cluster) claim(ctx context.Context, service, id string) (string, error) 
 
 // ensureInstallationTopic is EnsureTopics that returns an authorization error without waiting.
 func (c Cluster) ensureInstallationTopic(ctx context.Context) error {
-	admin, release, err := c.admin()
-	if err != nil {
-		return err
-	}
-	defer release()
+	client := c.client()
+	defer client.close()
 	name := c.Prefix + InstallationTopic
-	found, err := admin.ListTopics(ctx, name)
+	found, err := client.topics(ctx, name)
 	if err != nil {
 		return fmt.Errorf("kafka: %w", err)
 	}
-	if err := found[name].Err; err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) {
+	if err := failure(found.Topics[0].ErrorCode); err != nil && !errors.Is(err, kafka.UnknownTopicOrPartition) {
 		return fmt.Errorf("topic %s: %w", name, err)
 	}
 	return EnsureTopics(ctx, c, []Topic{{Name: InstallationTopic, Partitions: 1, Retention: forever}})
@@ -81,33 +76,22 @@ func (c Cluster) ensureInstallationTopic(ctx context.Context) error {
 
 // owner returns the first ID that a service wrote, or "". The topic has a message for each service, so it is read from its beginning.
 func (c Cluster) owner(ctx context.Context, service string) (string, error) {
-	name := c.Prefix + InstallationTopic
-	client, err := kgo.NewClient(c.options(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{name: {0: kgo.NewOffset().AtStart()}}))...)
-	if err != nil {
-		return "", fmt.Errorf("kafka: %w", err)
-	}
-	defer client.Close()
-	admin := kadm.NewClient(client)
-	starts, err := listed(admin.ListStartOffsets(ctx, name))
+	client := c.client()
+	defer client.close()
+	at := place{topic: c.Prefix + InstallationTopic}
+	b, err := client.bounds(ctx, at.topic)
 	if err != nil {
 		return "", err
 	}
-	ends, err := listed(admin.ListEndOffsets(ctx, name))
-	if err != nil {
-		return "", err
-	}
-	start, _ := starts.Lookup(name, 0)
-	end, _ := ends.Lookup(name, 0)
-	for next := start.Offset; next < end.Offset; {
-		fetches := client.PollFetches(ctx)
-		if err := fetches.Err(); err != nil {
-			return "", fmt.Errorf("read topic %s: %w", name, err)
+	for next := b.starts[at]; next < b.ends[at]; {
+		var list []*record
+		if list, next, err = client.read(ctx, at, next, fetchBytes); err != nil {
+			return "", err
 		}
-		for _, r := range fetches.Records() {
-			if string(r.Key) == service {
-				return string(r.Value), nil
+		for _, r := range list {
+			if string(r.key) == service {
+				return string(r.value), nil
 			}
-			next = r.Offset + 1
 		}
 	}
 	return "", nil

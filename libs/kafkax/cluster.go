@@ -8,11 +8,9 @@ import (
 	"net"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/sasl"
-	"github.com/twmb/franz-go/pkg/sasl/plain"
-	"github.com/twmb/franz-go/pkg/sasl/scram"
+	"github.com/segmentio/kafka-go/sasl"
+	"github.com/segmentio/kafka-go/sasl/plain"
+	"github.com/segmentio/kafka-go/sasl/scram"
 
 	"holdfast.dev/libs/secret"
 	"holdfast.dev/libs/tlsx"
@@ -74,58 +72,70 @@ func (s Settings) sasl() (sasl.Mechanism, error) {
 	case s.SASLUsername == "" || s.SASLPassword.Get() == "":
 		return nil, errNoLogin
 	}
-	// Each new connection uses the current password.
-	login := func(context.Context) (scram.Auth, error) {
-		return scram.Auth{User: s.SASLUsername, Pass: s.SASLPassword.Get()}, nil
-	}
 	switch s.SASLMechanism {
 	case "plain":
-		return plain.Plain(func(context.Context) (plain.Auth, error) {
-			return plain.Auth{User: s.SASLUsername, Pass: s.SASLPassword.Get()}, nil
-		}), nil
+		return login{plain.Mechanism{}, func(password string) (sasl.Mechanism, error) {
+			return plain.Mechanism{Username: s.SASLUsername, Password: password}, nil
+		}, s.SASLPassword}, nil
 	case "scram-sha-256":
-		return scram.Sha256(login), nil
+		return s.scram(scram.SHA256)
 	case "scram-sha-512":
-		return scram.Sha512(login), nil
+		return s.scram(scram.SHA512)
 	default:
 		return nil, fmt.Errorf("%w, not %q", errMechanism, s.SASLMechanism)
 	}
 }
 
-const (
-	clientID       = "holdfast"
-	dialTimeout    = 3 * time.Second        // for one connection with TLS and SASL
-	requestTimeout = 5 * time.Second        // for the response to a request, in addition to the time that the request lets the broker wait
-	retryTimeout   = 10 * time.Second       // for a request with its repetitions; fetches and writes have their own limits
-	metadataAge    = 250 * time.Millisecond // how soon a client asks again for the leaders of partitions
-)
-
-// options returns the options of each client, and those of one.
-func (c Cluster) options(more ...kgo.Opt) []kgo.Opt {
-	opts := []kgo.Opt{
-		kgo.SeedBrokers(c.Brokers...), kgo.ClientID(clientID), kgo.DialTimeout(dialTimeout), kgo.RequestTimeoutOverhead(requestTimeout),
-		kgo.RetryTimeout(retryTimeout), kgo.MetadataMinAge(metadataAge),
+func (s Settings) scram(algorithm scram.Algorithm) (sasl.Mechanism, error) {
+	mechanism := func(password string) (sasl.Mechanism, error) {
+		return scram.Mechanism(algorithm, s.SASLUsername, password)
 	}
-	if c.TLS != nil {
-		opts = append(opts, kgo.Dialer(c.dial)) // kgo.DialTLSConfig would keep the certificates of the start
-	}
-	if c.SASL != nil {
-		opts = append(opts, kgo.SASL(c.SASL))
-	}
-	return append(opts, more...)
+	first, err := mechanism(s.SASLPassword.Get())
+	return login{first, mechanism, s.SASLPassword}, err
 }
 
-// dial creates a connection with TLS. The broker's certificate must match the host of its address.
-func (c Cluster) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	d := tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTimeout}, Config: c.TLS.Config()}
-	return d.DialContext(ctx, network, address)
+// login is a mechanism that uses the current password for each new connection.
+type login struct {
+	sasl.Mechanism
+	with     func(password string) (sasl.Mechanism, error)
+	password secret.Setting
 }
 
-// admin creates a client for individual requests. release closes its connections.
-func (c Cluster) admin() (admin *kadm.Client, release func(), err error) {
-	client, err := kgo.NewClient(c.options()...)
+func (l login) Start(ctx context.Context) (sasl.StateMachine, []byte, error) {
+	m, err := l.with(l.password.Get())
 	if err != nil {
-		return nil, nil, fmt.Errorf("kafka: %w", err)
+		return nil, nil, err
 	}
-	return kadm.NewClient(client), client.Close, nil
+	return m.Start(ctx)
+}
+
+// dial creates a connection. With TLS, the broker's certificate must match the host of its address.
+func (c Cluster) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	var conn net.Conn
+	var err error
+	if c.TLS == nil {
+		conn, err = (&net.Dialer{}).DialContext(ctx, network, address)
+	} else {
+		conn, err = (&tls.Dialer{Config: c.TLS.Config()}).DialContext(ctx, network, address)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return limited{conn}, nil
+}
+
+// limited is a connection that never waits without a limit: the library sets none while it logs in.
+type limited struct{ net.Conn }
+
+func (c limited) SetDeadline(t time.Time) error      { return c.Conn.SetDeadline(limit(t)) }
+func (c limited) SetReadDeadline(t time.Time) error  { return c.Conn.SetReadDeadline(limit(t)) }
+func (c limited) SetWriteDeadline(t time.Time) error { return c.Conn.SetWriteDeadline(limit(t)) }
+
+func limit(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Now().Add(retryTimeout)
+	}
+	return t
 }

@@ -1,17 +1,17 @@
 package kafkax
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/segmentio/kafka-go"
 )
 
 // Handler applies the effect of one message. nil commits the message. ErrPoison sends it to the dead-letter topic after a few
@@ -58,6 +58,8 @@ const (
 	batchTimeout     = 5 * time.Second // of one batch of several partitions, which delays all others
 	soon             = time.Second     // how long partitions that are handled separately delay the others
 	shutdownDeadline = 3 * time.Second
+	firstJoinPause   = 200 * time.Millisecond // after the group has rejected the member
+	lastJoinPause    = 5 * time.Second
 )
 
 // DefaultBatchBytes bounds the bytes of a batch when BatchBytes is zero.
@@ -75,36 +77,108 @@ func (c *Consumer) Run(ctx context.Context) error {
 	if err := c.register(); err != nil {
 		return err
 	}
-	m := newMember(c)
-	client, err := kgo.NewClient(c.options(c.groupOptions(m)...)...)
-	if err != nil {
-		return fmt.Errorf("consumer group %s: %w", c.Group, err)
+	wait := firstJoinPause
+	for n := 0; ctx.Err() == nil; n++ {
+		start := time.Now()
+		rejected, err := c.join(ctx, n)
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		if time.Since(start) > sessionLimit {
+			wait = firstJoinPause
+		}
+		level := slog.LevelDebug // a new group has no coordinator for a moment
+		if wait == lastJoinPause {
+			level = slog.LevelWarn
+		}
+		c.Log.Log(ctx, level, "consumer group not joined; trying again", slog.String("group", c.Group), slog.Any("error", rejected))
+		pause(ctx, wait)
+		wait = min(2*wait, lastJoinPause)
 	}
-	m.client, m.admin = client, kadm.NewClient(client)
-	running, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	go m.commitRegularly(running)
-	go m.watch(running, end)
-	err = m.poll(running)
-	m.close(context.WithoutCancel(ctx))
-	if ctx.Err() != nil {
-		return nil
-	}
-	return cmp.Or(err, context.Cause(running))
+	return nil
 }
 
-func (c *Consumer) groupOptions(m *member) []kgo.Opt {
-	opts := []kgo.Opt{
-		kgo.ConsumerGroup(c.Prefix + c.Group), kgo.ConsumeTopics(c.prefixed()...), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.Balancers(kgo.RangeBalancer()), kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(),
-		kgo.OnPartitionsAssigned(m.assign), kgo.OnPartitionsRevoked(m.revoke), kgo.OnPartitionsLost(m.lose),
-		kgo.HeartbeatInterval(sessionLimit / 5), kgo.SessionTimeout(sessionLimit), kgo.RebalanceTimeout(rebalanceLimit),
-		kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(fetchBytesEach), kgo.FetchMaxWait(idleWait),
+// join consumes as a member of the group until ctx ends or the group rejects the member. err is the error of Run.
+func (c *Consumer) join(ctx context.Context, attempt int) (rejected, err error) {
+	shared := &balancer{}
+	client := c.client()
+	defer client.close()
+	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
+		ID: c.Prefix + c.Group, Topics: c.prefixed(), GroupBalancers: []kafka.GroupBalancer{shared}, StartOffset: kafka.FirstOffset,
+		Brokers:           rotated(c.Brokers, attempt), // the library asks the first one that accepts a connection, even if it does not respond
+		Dialer:            &kafka.Dialer{ClientID: clientID, DialFunc: c.dial, Timeout: dialTimeout, SASLMechanism: c.SASL},
+		HeartbeatInterval: sessionLimit / 5, SessionTimeout: sessionLimit, RebalanceTimeout: rebalanceLimit,
+		JoinGroupBackoff: firstJoinPause, Timeout: requestTimeout,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("consumer group %s: %w", c.Group, err)
 	}
-	if c.FetchWait > 0 {
-		opts = append(opts, kgo.FetchMinBytes(fetchBytes/2), kgo.FetchMaxWait(c.FetchWait))
+	left := make(chan struct{})
+	leave := sync.OnceFunc(func() { go func() { _ = group.Close(); close(left) }() })
+	defer func() {
+		leave()
+		select {
+		case <-left:
+		case <-time.After(shutdownDeadline):
+			c.Log.Debug("consumer group not left", slog.String("group", c.Group))
+		}
+	}()
+	for {
+		generation, err := group.Next(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil, nil
+		case errors.Is(err, kafka.RebalanceInProgress):
+			continue // the library joins again
+		case err != nil:
+			return err, nil
+		}
+		m := newMember(c)
+		m.client, m.generation, m.distributed = client, generation, shared.take()
+		for topic, list := range generation.Assignments {
+			for _, a := range list {
+				at := place{topic, int32(a.ID)}
+				m.assigned[at] = newPartition(m, at, max(a.Offset, fromStart))
+			}
+		}
+		done := make(chan error, 1)
+		generation.Start(func(ended context.Context) { done <- m.run(ctx, ended, leave) })
+		if err := <-done; err != nil || ctx.Err() != nil {
+			return nil, err
+		}
 	}
-	return opts
+}
+
+func rotated(list []string, n int) []string {
+	n %= len(list)
+	return slices.Concat(list[n:], list[:n])
+}
+
+// balancer is the range balancer. It remembers how many partitions of each topic this member has distributed, if it is the leader of
+// the group.
+type balancer struct {
+	kafka.RangeGroupBalancer
+	distributed map[string]int
+}
+
+// AssignGroups is called before the generation begins.
+func (b *balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.Partition) kafka.GroupMemberAssignments {
+	b.distributed = map[string]int{}
+	for _, m := range members {
+		for _, topic := range m.Topics {
+			b.distributed[topic] = 0
+		}
+	}
+	for _, p := range partitions {
+		b.distributed[p.Topic]++
+	}
+	return b.RangeGroupBalancer.AssignGroups(members, partitions)
+}
+
+// take returns the numbers of the last generation, or nil if this member is not its leader.
+func (b *balancer) take() map[string]int {
+	defer func() { b.distributed = nil }()
+	return b.distributed
 }
 
 // prefixed returns the names of the topics at the brokers.

@@ -1,28 +1,35 @@
 package kafkax
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/createpartitions"
+	"github.com/segmentio/kafka-go/protocol/metadata"
 )
 
 // MaxPartitions is the largest number of partitions that AddPartitions accepts.
 const MaxPartitions = 1024
 
-// selectPartition returns the partition of a key: murmur2 of the key, like other Kafka clients, over the number of partitions in the
-// record's Partition field, or over all if it is 0. If the client does not know that many yet, the write fails before the message is
-// sent, and the next attempt finds them.
-func selectPartition(topic string) func(r *kgo.Record, n int) int {
-	byKey := kgo.StickyKeyPartitioner(nil).ForTopic(topic)
-	return func(r *kgo.Record, n int) int {
-		if r.Partition > 0 {
-			n = int(r.Partition)
-		}
-		return byKey.Partition(r, n)
+var numbers = func() (list [MaxPartitions]int) {
+	for i := range list {
+		list[i] = i
 	}
+	return list
+}()
+
+// partitionOf returns the partition of a message in a topic with n partitions: murmur2 of the key, like other Kafka clients, over
+// Message.Partitions, or over all if it is 0. It returns an error if the topic does not have, or the client does not know, that many.
+func partitionOf(m Message, n int) (int32, error) {
+	if m.Partitions > n || n > MaxPartitions {
+		return 0, fmt.Errorf("%w: %d partitions are known, not %d", kafka.UnknownTopicOrPartition, n, m.Partitions)
+	}
+	over := cmp.Or(m.Partitions, n)
+	id := kafka.Murmur2Balancer{}.Balance(kafka.Message{Key: []byte(m.Key)}, numbers[:over]...)
+	return int32(id), nil
 }
 
 // atLeast returns the topics with no fewer partitions than the keys of the messages are distributed over.
@@ -41,25 +48,29 @@ func atLeast(topics []Topic, msgs []Message) []Topic {
 
 // Partitions returns the number of partitions of a topic.
 func Partitions(ctx context.Context, c Cluster, topic string) (int, error) {
-	admin, release, err := c.admin()
+	client := c.client()
+	defer client.close()
+	found, err := client.partitions(ctx, c.Prefix+topic)
 	if err != nil {
 		return 0, err
 	}
-	defer release()
-	return partitions(ctx, admin, c.Prefix+topic)
+	return len(found.Topics[0].Partitions), nil
 }
 
-func partitions(ctx context.Context, admin *kadm.Client, name string) (int, error) {
+// partitions returns the metadata of a topic whose partitions all have leaders.
+func (c *client) partitions(ctx context.Context, name string) (*metadata.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, topicTimeout)
 	defer cancel()
-	found, err := admin.ListTopics(ctx, name)
-	if err != nil {
-		return 0, fmt.Errorf("kafka: %w", err)
-	}
-	if err := led(found); err != nil {
-		return 0, err
-	}
-	return len(found[name].Partitions), nil
+	return repeated(ctx, func() (*metadata.Response, error) {
+		found, err := c.topics(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("kafka: %w", err)
+		}
+		if _, err := leaders(found); err != nil {
+			return nil, err
+		}
+		return found, nil
+	})
 }
 
 // AddPartitions increases the number of partitions of a topic to n and waits until all have leaders. It changes nothing if the topic
@@ -69,32 +80,33 @@ func AddPartitions(ctx context.Context, c Cluster, topic string, n int) error {
 	if n > MaxPartitions {
 		return fmt.Errorf("topic %s: at most %d partitions, not %d", topic, MaxPartitions, n)
 	}
-	admin, release, err := c.admin()
-	if err != nil {
-		return err
-	}
-	defer release()
+	client := c.client()
+	defer client.close()
 	name := c.Prefix + topic
-	has, err := partitions(ctx, admin, name)
-	if err != nil || has >= n {
+	found, err := client.partitions(ctx, name)
+	if err != nil || len(found.Topics[0].Partitions) >= n {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, topicTimeout)
 	defer cancel()
-	res, err := admin.UpdatePartitions(ctx, n, name)
+	res, err := send[*createpartitions.Response](ctx, client, topicTimeout, &direct{broker: found.ControllerID, Message: &createpartitions.Request{
+		TimeoutMs: int32(topicTimeout.Milliseconds()), Topics: []createpartitions.RequestTopic{{Name: name, Count: int32(n)}},
+	}})
 	if err == nil {
-		err = res.Error()
+		for _, r := range res.Results {
+			err = refusal(r.ErrorCode, r.ErrorMessage)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("add partitions to topic %s: %w", name, err)
 	}
 	for {
-		if has, err = partitions(ctx, admin, name); err == nil && has >= n {
-			return waitForLeaders(ctx, admin, []string{name})
+		if found, err = client.partitions(ctx, name); err == nil && len(found.Topics[0].Partitions) >= n {
+			return client.waitForLeaders(ctx, []string{name})
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("topic %s has %d of %d partitions: %w", name, has, n, ctx.Err())
+			return fmt.Errorf("topic %s does not have %d partitions: %w", name, n, ctx.Err())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -109,45 +121,24 @@ type Backlog struct {
 // Backlogs returns the groups that have not handled all messages of a topic. Messages that retention has deleted do not count. A
 // group that never consumed has all messages before it.
 func Backlogs(ctx context.Context, c Cluster, topic string, groups []string) ([]Backlog, error) {
-	admin, release, err := c.admin()
-	if err != nil {
-		return nil, err
-	}
-	defer release()
+	client := c.client()
+	defer client.close()
 	ctx, cancel := context.WithTimeout(ctx, topicTimeout)
 	defer cancel()
-	name := c.Prefix + topic
-	starts, err := listed(admin.ListStartOffsets(ctx, name))
-	if err != nil {
-		return nil, err
-	}
-	ends, err := listed(admin.ListEndOffsets(ctx, name))
+	b, err := client.bounds(ctx, c.Prefix+topic)
 	if err != nil {
 		return nil, err
 	}
 	var out []Backlog
 	for _, group := range groups {
-		done, err := admin.FetchOffsets(ctx, c.Prefix+group)
-		if err == nil {
-			err = done.Error()
-		}
+		committed, err := client.committed(ctx, c.Prefix+group, b.ends)
 		if err != nil {
-			return nil, fmt.Errorf("offsets of group %s: %w", group, err)
+			return nil, err
 		}
-		waiting := Backlog{Group: group, Messages: missing(starts, ends, done)}
+		waiting := Backlog{Group: group, Messages: b.missing(committed)}
 		if waiting.Messages > 0 {
 			out = append(out, waiting)
 		}
 	}
 	return out, nil
-}
-
-func listed(offsets kadm.ListedOffsets, err error) (kadm.ListedOffsets, error) {
-	if err == nil {
-		err = offsets.Error()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("kafka: %w", err)
-	}
-	return offsets, nil
 }

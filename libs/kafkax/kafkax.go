@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/createtopics"
+	"github.com/segmentio/kafka-go/protocol/metadata"
 )
 
 // maxMessageBytes is the largest message with its key. It equals the brokers' default.
@@ -45,98 +45,12 @@ var ErrSeparate = errors.New("handle the messages one by one")
 // Poison wraps err so that the message goes to the dead-letter topic.
 func Poison(err error) error { return fmt.Errorf("%w: %w", ErrPoison, err) }
 
-// Writer is a Producer.
-type Writer struct {
-	cluster Cluster
-	topics  []Topic
-	client  *kgo.Client
-	err     error // of the client's options
-}
-
-const (
-	produceTimeout  = 10 * time.Second // of one request
-	deliveryTimeout = 20 * time.Second // of one call of Produce; shorter than the time-out of the relay's open transaction
-)
-
-// NewWriter creates a writer to topics with the cluster's prefix. It does not connect. The given topics are created if the brokers
-// do not know one, for example after they lost their disks.
-func NewWriter(c Cluster, topics ...Topic) *Writer {
-	client, err := kgo.NewClient(c.options(
-		kgo.RequiredAcks(kgo.AllISRAcks()),
-		// One request at a time preserves the order per key. Without a producer id, a call can be abandoned while a broker does not
-		// respond. The messages can then arrive twice.
-		kgo.DisableIdempotentWrite(),
-		kgo.RecordPartitioner(kgo.BasicConsistentPartitioner(selectPartition)),
-		// Uncompressed, so that the size of what a consumer reads is bounded by what the brokers send.
-		kgo.ProducerBatchCompression(kgo.NoCompression()),
-		kgo.ProducerBatchMaxBytes(maxMessageBytes),
-		kgo.ProduceRequestTimeout(produceTimeout),
-		kgo.RecordDeliveryTimeout(deliveryTimeout),
-		kgo.UnknownTopicRetries(1),
-	)...)
-	return &Writer{cluster: c, topics: topics, client: client, err: err}
-}
-
-// Produce implements Producer. After an error, some messages may have been stored. Produce all of them again.
-func (w *Writer) Produce(ctx context.Context, msgs ...Message) error {
-	if w.err != nil {
-		return fmt.Errorf("write to kafka: %w", w.err)
-	}
-	err := w.produce(ctx, msgs)
-	if unknownTopic(err) && len(w.topics) > 0 {
-		if err = EnsureTopics(ctx, w.cluster, atLeast(w.topics, msgs)); err != nil {
-			return err
-		}
-		for _, t := range w.topics {
-			w.client.PurgeTopicsFromProducing(w.cluster.Prefix + t.Name) // the client remembers the ids of the lost topics
-		}
-		err = w.produce(ctx, msgs)
-	}
-	if err != nil {
-		w.client.ForceMetadataRefresh() // a partition may have been added that the client does not know
-		return fmt.Errorf("write to kafka: %w", err)
-	}
-	return nil
-}
-
-func (w *Writer) produce(ctx context.Context, msgs []Message) error {
-	records := make([]*kgo.Record, len(msgs))
-	for i, m := range msgs {
-		records[i] = &kgo.Record{
-			Topic: w.cluster.Prefix + m.Topic, Key: []byte(m.Key), Value: m.Value, Headers: toHeaders(m.Headers),
-			Partition: int32(m.Partitions),
-		}
-	}
-	return w.client.ProduceSync(ctx, records...).FirstErr()
-}
-
-// unknownTopic reports whether a broker does not know a topic or partition that was written to.
-func unknownTopic(err error) bool {
-	return errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID)
-}
-
-// Close closes the connections. No call of Produce may be in progress.
-func (w *Writer) Close() error {
-	if w.client != nil {
-		w.client.Close()
-	}
-	return nil
-}
-
-func toHeaders(h map[string]string) []kgo.RecordHeader {
-	out := make([]kgo.RecordHeader, 0, len(h))
-	for k, v := range h {
-		out = append(out, kgo.RecordHeader{Key: k, Value: []byte(v)})
-	}
-	return out
-}
-
-func fromKafka(prefix string, r *kgo.Record) Message {
-	h := make(map[string]string, len(r.Headers))
-	for _, one := range r.Headers {
+func fromKafka(prefix string, r *record) Message {
+	h := make(map[string]string, len(r.headers))
+	for _, one := range r.headers {
 		h[one.Key] = string(one.Value)
 	}
-	return Message{Topic: r.Topic[len(prefix):], Key: string(r.Key), Value: r.Value, Headers: h}
+	return Message{Topic: r.topic[len(prefix):], Key: string(r.key), Value: r.value, Headers: h}
 }
 
 // Topic describes a topic to create. Change the number of partitions of a topic with messages only as outbox.Increase does, because
@@ -191,40 +105,49 @@ func retryUntilReached(ctx context.Context, pause time.Duration, try func() (aga
 func EnsureTopics(ctx context.Context, c Cluster, topics []Topic) error {
 	ctx, cancel := context.WithTimeout(ctx, topicTimeout)
 	defer cancel()
-	admin, release, err := c.admin()
-	if err != nil {
-		return err
-	}
-	defer release()
+	client := c.client()
+	defer client.close()
 	names := make([]string, len(topics))
+	byName := map[string]Topic{}
 	for i, t := range topics {
 		names[i] = c.Prefix + t.Name
+		byName[names[i]] = t
 	}
-	found, err := admin.ListTopics(ctx, names...)
+	found, err := client.topics(ctx, names...)
 	if err != nil {
 		return fmt.Errorf("kafka: %w", err) // contains the reason why no broker is reached; the errors of later requests do not
 	}
-	if led(found) == nil {
+	if _, err := leaders(found); err == nil {
 		return nil
 	}
-	for i, t := range topics {
-		if errors.Is(found[names[i]].Err, kerr.UnknownTopicOrPartition) {
-			if err := createTopic(ctx, admin, names[i], t); err != nil {
+	for _, t := range found.Topics {
+		if kafka.Error(t.ErrorCode) == kafka.UnknownTopicOrPartition {
+			if err := client.createTopic(ctx, found, t.Name, byName[t.Name]); err != nil {
 				return err
 			}
 		}
 	}
-	return waitForLeaders(ctx, admin, names)
+	return client.waitForLeaders(ctx, names)
 }
 
-func createTopic(ctx context.Context, admin *kadm.Client, name string, t Topic) error {
+func (c *client) createTopic(ctx context.Context, found *metadata.Response, name string, t Topic) error {
 	retention := cmp.Or(t.Retention, defaultRetention)
-	partitions := int32(max(t.Partitions, 1))
-	_, err := admin.CreateTopic(ctx, partitions, -1, map[string]*string{ // -1: the cluster's default replication
-		"retention.ms":   kadm.StringPtr(strconv.FormatInt(retention.Milliseconds(), 10)),
-		"cleanup.policy": kadm.StringPtr("delete"),
-	}, name)
-	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+	res, err := send[*createtopics.Response](ctx, c, topicTimeout, &direct{broker: found.ControllerID, Message: &createtopics.Request{
+		TimeoutMs: int32(topicTimeout.Milliseconds()),
+		Topics: []createtopics.RequestTopic{{
+			Name: name, NumPartitions: int32(max(t.Partitions, 1)), ReplicationFactor: -1, // the cluster's default
+			Configs: []createtopics.RequestConfig{
+				{Name: "retention.ms", Value: strconv.FormatInt(retention.Milliseconds(), 10)},
+				{Name: "cleanup.policy", Value: "delete"},
+			},
+		}},
+	}})
+	if err == nil {
+		for _, r := range res.Topics {
+			err = refusal(r.ErrorCode, r.ErrorMessage)
+		}
+	}
+	if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
 		return fmt.Errorf("create topic %s: %w", name, err)
 	}
 	return nil
@@ -232,17 +155,15 @@ func createTopic(ctx context.Context, admin *kadm.Client, name string, t Topic) 
 
 // waitForLeaders waits until each partition has a leader that responds: a leader learns about its partition slightly later than
 // the other brokers.
-func waitForLeaders(ctx context.Context, admin *kadm.Client, names []string) error {
+func (c *client) waitForLeaders(ctx context.Context, names []string) error {
 	for {
-		found, err := admin.ListTopics(ctx, names...)
+		found, err := c.topics(ctx, names...)
+		var led map[place]int32
 		if err == nil {
-			err = led(found)
+			led, err = leaders(found)
 		}
 		if err == nil {
-			var ends kadm.ListedOffsets
-			if ends, err = admin.ListEndOffsets(ctx, names...); err == nil {
-				err = ends.Error()
-			}
+			_, err = c.offsets(ctx, kafka.LastOffset, led)
 		}
 		if err == nil {
 			return nil
@@ -253,21 +174,6 @@ func waitForLeaders(ctx context.Context, admin *kadm.Client, names []string) err
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-}
-
-// led returns an error unless each topic exists and each of its partitions has a leader.
-func led(topics kadm.TopicDetails) error {
-	for _, t := range topics.Sorted() {
-		if t.Err != nil {
-			return fmt.Errorf("topic %s: %w", t.Topic, t.Err)
-		}
-		for _, p := range t.Partitions.Sorted() {
-			if p.Err != nil {
-				return fmt.Errorf("topic %s partition %d: %w", t.Topic, p.Partition, p.Err)
-			}
-		}
-	}
-	return nil
 }
 
 // WithTopics returns a worker that first creates the topics. If no broker is reached, the worker fails and is restarted with

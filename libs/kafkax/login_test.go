@@ -23,7 +23,7 @@ func TestPasswordFollowsItsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := func() string {
-		_, message, err := cluster.SASL.Authenticate(t.Context(), "broker")
+		_, message, err := cluster.SASL.Start(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,86 +8,140 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/segmentio/kafka-go"
 )
 
-// member is one run of a consumer. It fetches the messages of all its partitions in one request to each broker, and handles what it
-// fetched before it fetches more. A partition whose message is blocked continues in the background and is not fetched meanwhile.
+// member is a consumer during one generation of its group. It fetches the messages of all its partitions in one request to each
+// broker, and handles what it fetched while it fetches the next ones. A partition whose message is blocked continues in the background
+// and is not fetched meanwhile.
 type member struct {
 	*Consumer
-	client *kgo.Client
-	admin  *kadm.Client
-	done   *offsets
+	client      *client
+	generation  *kafka.Generation
+	distributed map[string]int // the partitions of each topic that this member distributed as the leader of the group, or nil
+	done        *offsets
+	assigned    map[place]*partition // does not change
+	arrived     chan []*portion
+	moved       chan struct{} // holds a value when a partition has lost its leader
+	work        sync.WaitGroup
 
 	mu       sync.Mutex
-	assigned map[place]*partition
-}
-
-// place names a partition.
-type place struct {
-	topic string // with prefix
-	id    int32
+	fetching map[int32]bool // the brokers that have a fetcher
 }
 
 func newMember(c *Consumer) *member {
-	return &member{Consumer: c, done: &offsets{at: map[place]kgo.EpochOffset{}}, assigned: map[place]*partition{}}
+	return &member{
+		Consumer: c, done: &offsets{at: map[place]int64{}}, assigned: map[place]*partition{}, arrived: make(chan []*portion),
+		moved: make(chan struct{}, 1), fetching: map[int32]bool{},
+	}
 }
 
-// portion is a part of a fetch: the records of one partition that have not been handled.
+// portion is a part of a fetch: the records of one partition that have not been handled. from is the offset that was fetched, and
+// next is the one after the records. If reset is true, the brokers do not have the messages before from.
 type portion struct {
 	*partition
-	records []*kgo.Record
+	records    []*record
+	from, next int64
+	reset      bool
 }
 
-// poll fetches and handles until ctx ends. It returns an error if a partition cannot be fetched any more.
-func (m *member) poll(ctx context.Context) error {
-	for ctx.Err() == nil {
-		fetches := m.client.PollRecords(ctx, maxBatch)
-		if m.HandleBatch != nil && m.FetchWait == 0 && ctx.Err() == nil && fetches.NumRecords() < maxBatch {
-			pause(ctx, gatherFor)
-			fetches = append(fetches, m.client.PollRecords(nil, maxBatch)...) //nolint:staticcheck,contextcheck // nil: what has arrived, without a wait
+var (
+	errGenerationEnded = errors.New("the generation of the group has ended")
+	errPartitionsAdded = errors.New("partitions were added")
+)
+
+// run fetches and handles until the generation or ctx ends, or a partition cannot be fetched. It stops the handlers and commits what they handled,
+// before the partitions move to other members.
+func (m *member) run(ctx, ended context.Context, leave func()) error {
+	running, end := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(ended, func() { end(errGenerationEnded) })
+	defer stop()
+	m.work.Go(func() { m.commitRegularly(running) })
+	m.work.Go(func() { m.watch(running, end) })
+	m.poll(ctx, running)
+	err := context.Cause(running)
+	switch {
+	case errors.Is(err, errGenerationEnded), errors.Is(err, errPartitionsAdded):
+		err = nil
+	default: // leave the group first, because the library joins it again when this function returns
+		leave()
+		<-ended.Done()
+		if ctx.Err() != nil {
+			err = nil
 		}
-		if err := m.failure(ctx, fetches); err != nil {
-			return err
-		}
-		m.handle(ctx, fetches)
-		m.client.AllowRebalance()
 	}
-	return nil
+	for _, p := range m.assigned {
+		p.cancel()
+	}
+	for _, p := range m.assigned {
+		p.stop()
+	}
+	m.work.Wait()
+	m.commit()
+	return err
 }
 
-// failure returns the first error of a partition after which the client does not fetch it any more. It logs errors from which the
-// client recovers: the loss of messages at the brokers, and of the group's coordinator.
-func (m *member) failure(ctx context.Context, fetches kgo.Fetches) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	for _, e := range fetches.Errors() {
-		var lost *kgo.ErrDataLoss
-		if e.Topic != "" && !errors.As(e.Err, &lost) {
-			return fmt.Errorf("fetch topic %s partition %d: %w", e.Topic, e.Partition, e.Err)
+// poll handles what is fetched until running ends. Handlers may continue a little longer, until ctx ends.
+func (m *member) poll(ctx, running context.Context) {
+	for {
+		var list []*portion
+		select {
+		case <-running.Done():
+			return
+		case list = <-m.arrived:
 		}
-		m.Log.Warn("fetch", slog.String("group", m.Group), slog.Any("error", e.Err))
+		if m.HandleBatch != nil && m.FetchWait == 0 && count(list) < maxBatch {
+			pause(running, gatherFor)
+			select {
+			case more := <-m.arrived:
+				list = append(list, more...)
+			default:
+			}
+		}
+		for len(list) > 0 && running.Err() == nil {
+			var now []*portion
+			now, list = split(list, maxBatch)
+			m.handle(ctx, now)
+		}
 	}
-	return nil
+}
+
+func count(list []*portion) (n int) {
+	for _, one := range list {
+		n += len(one.records)
+	}
+	return n
+}
+
+// split returns the portions of the first n records, and the rest.
+func split(list []*portion, n int) (now, later []*portion) {
+	for i, one := range list {
+		if n -= len(one.records); n >= 0 {
+			now = append(now, one)
+			continue
+		}
+		first, rest := *one, *one
+		cut := len(one.records) + n
+		first.records, rest.records = one.records[:cut:cut], one.records[cut:]
+		first.next, rest.from, rest.reset = rest.records[0].offset, rest.records[0].offset, false
+		if len(first.records) > 0 {
+			now = append(now, &first)
+		} else {
+			rest.from, rest.reset = one.from, one.reset
+		}
+		return now, append([]*portion{&rest}, list[i+1:]...)
+	}
+	return now, nil
 }
 
 // handle handles the records of a fetch, topics in parallel. It returns when all are handled, except those of blocked partitions.
-func (m *member) handle(ctx context.Context, fetches kgo.Fetches) {
+func (m *member) handle(ctx context.Context, list []*portion) {
 	topics := map[string][]*portion{}
-	m.mu.Lock()
-	fetches.EachPartition(func(f kgo.FetchTopicPartition) {
-		p := m.assigned[place{f.Topic, f.Partition}]
-		if p == nil || len(f.Records) == 0 {
-			return
+	for _, one := range list {
+		if one.take(one) && len(one.records) > 0 {
+			topics[one.topic] = append(topics[one.topic], one)
 		}
-		p.end.Store(f.HighWatermark)
-		topics[f.Topic] = append(topics[f.Topic], &portion{p, f.Records})
-	})
-	m.mu.Unlock()
+	}
 	var all sync.WaitGroup
 	for _, list := range topics {
 		all.Go(func() {
@@ -126,7 +180,7 @@ func (m *member) inBatches(ctx context.Context, list []*portion) {
 		}
 		for i, one := range list {
 			if n := taken[i]; n > 0 {
-				m.passed(one.records[n-1])
+				one.passed(one.records[n-1])
 				one.records = one.records[n:]
 			}
 		}
@@ -135,12 +189,12 @@ func (m *member) inBatches(ctx context.Context, list []*portion) {
 
 // next returns the next batch and the number of records of each portion in it: at least one record, and otherwise up to
 // BatchBytes and maxBatch.
-func (m *member) next(list []*portion) (batch []*kgo.Record, taken []int) {
+func (m *member) next(list []*portion) (batch []*record, taken []int) {
 	limit, bytes := m.batchBytes(), 0
 	taken = make([]int, len(list))
 	for i, one := range list {
 		for _, r := range one.records {
-			if bytes += len(r.Value); len(batch) > 0 && (bytes > limit || len(batch) == maxBatch) {
+			if bytes += len(r.value); len(batch) > 0 && (bytes > limit || len(batch) == maxBatch) {
 				return batch, taken
 			}
 			batch = append(batch, r)
@@ -180,78 +234,6 @@ func (m *member) separately(ctx context.Context, list []*portion) {
 	}
 }
 
-// passed notes that a record is handled.
-func (m *member) passed(r *kgo.Record) {
-	next := r.Offset + 1
-	m.done.set(place{r.Topic, r.Partition}, kgo.EpochOffset{Epoch: r.LeaderEpoch, Offset: next})
-	m.mu.Lock()
-	p := m.assigned[place{r.Topic, r.Partition}]
-	m.mu.Unlock()
-	if p != nil {
-		p.next.Store(next)
-		m.gauge(r.Topic, r.Partition, p.end.Load()-next)
-	}
-}
-
-// assign is called when partitions are assigned.
-func (m *member) assign(_ context.Context, _ *kgo.Client, added map[string][]int32) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for topic, list := range added {
-		for _, id := range list {
-			m.assigned[place{topic, id}] = newPartition(m, place{topic, id})
-		}
-	}
-}
-
-// revoke is called when partitions move to another member. It waits for their handlers and commits what they handled.
-func (m *member) revoke(ctx context.Context, _ *kgo.Client, removed map[string][]int32) {
-	m.remove(removed)
-	m.commit(ctx)
-	m.done.take() // what could not be committed; the next member handles it again
-}
-
-// lose is called when the group has given the partitions to other members already.
-func (m *member) lose(_ context.Context, _ *kgo.Client, removed map[string][]int32) {
-	m.remove(removed)
-	m.done.take()
-}
-
-func (m *member) remove(removed map[string][]int32) {
-	var stopped []*partition
-	m.mu.Lock()
-	for topic, list := range removed {
-		for _, id := range list {
-			if p := m.assigned[place{topic, id}]; p != nil {
-				stopped = append(stopped, p)
-				delete(m.assigned, place{topic, id})
-			}
-		}
-	}
-	m.mu.Unlock()
-	for _, p := range stopped {
-		p.stop()
-	}
-}
-
-// close stops the handlers, commits the last offsets and leaves the group.
-func (m *member) close(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, shutdownDeadline)
-	defer cancel()
-	m.mu.Lock()
-	all := map[string][]int32{}
-	for at := range m.assigned {
-		all[at.topic] = append(all[at.topic], at.id)
-	}
-	m.mu.Unlock()
-	m.revoke(ctx, m.client, all)
-	m.client.AllowRebalance()
-	if err := m.client.LeaveGroupContext(ctx); err != nil {
-		m.Log.Debug("consumer group not left", slog.String("group", m.Group), slog.Any("error", err))
-	}
-	m.client.CloseAllowingRebalance()
-}
-
 // commitRegularly commits the offsets of handled messages until ctx ends.
 func (m *member) commitRegularly(ctx context.Context) {
 	tick := time.NewTicker(commitEvery)
@@ -261,121 +243,123 @@ func (m *member) commitRegularly(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			m.commit(ctx)
+			m.commit()
 		}
 	}
 }
 
-func (m *member) commit(ctx context.Context) {
+// commit commits the offsets of handled messages. The brokers refuse them if the generation has ended.
+func (m *member) commit() {
 	batch := m.done.take()
 	if len(batch) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
-	defer cancel()
-	list := map[string]map[int32]kgo.EpochOffset{}
+	list := map[string]map[int]int64{}
 	for at, next := range batch {
 		if list[at.topic] == nil {
-			list[at.topic] = map[int32]kgo.EpochOffset{}
+			list[at.topic] = map[int]int64{}
 		}
-		list[at.topic][at.id] = next
+		list[at.topic][int(at.id)] = next
 	}
-	m.client.CommitOffsetsSync(ctx, list, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, res *kmsg.OffsetCommitResponse, err error) {
-		if err = errors.Join(err, commitError(res)); err != nil {
-			m.Log.Warn("offsets not committed; messages can arrive twice", slog.String("group", m.Group), slog.Any("error", err))
-			m.done.giveBack(batch)
-		}
-	})
+	result := make(chan error, 1)
+	go func() { result <- m.generation.CommitOffsets(list) }()
+	var err error
+	select {
+	case err = <-result:
+	case <-time.After(commitTimeout + time.Second): // the library's own limit is earlier
+		err = context.DeadlineExceeded
+	}
+	if err != nil {
+		m.Log.Warn("offsets not committed; messages can arrive twice", slog.String("group", m.Group), slog.Any("error", err))
+		m.done.giveBack(batch)
+	}
 }
 
-// commitError returns the first error of a response.
-func commitError(res *kmsg.OffsetCommitResponse) error {
-	if res == nil {
+// watch finds the leaders of the partitions, and reports the lag regularly, even while a message is blocked. It ends the run if a topic is unknown.
+func (m *member) watch(ctx context.Context, end context.CancelCauseFunc) {
+	tick := time.NewTicker(lagEvery)
+	defer tick.Stop()
+	for measured := (time.Time{}); ; {
+		if err := m.checkTopics(ctx, end); err != nil {
+			end(err)
+			return
+		}
+		if time.Since(measured) >= lagEvery {
+			measured = time.Now()
+			if err := m.measure(ctx); err != nil && ctx.Err() == nil {
+				m.Log.Debug("consumer lag unknown", slog.String("group", m.Group), slog.Any("error", err))
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-m.moved:
+			pause(ctx, metadataAge)
+		}
+	}
+}
+
+// findLeaders makes watch ask for the leaders of the partitions.
+func (m *member) findLeaders() {
+	select {
+	case m.moved <- struct{}{}:
+	default:
+	}
+}
+
+// checkTopics updates the leaders of the partitions and starts the missing fetchers. It returns an error if a topic is unknown, or if partitions were added
+// that this member, as the leader of the group, has to distribute.
+func (m *member) checkTopics(ctx context.Context, end context.CancelCauseFunc) error {
+	found, err := m.client.topics(ctx, m.prefixed()...)
+	if err != nil {
+		if ctx.Err() == nil {
+			m.Log.Debug("leaders of partitions unknown", slog.String("group", m.Group), slog.Any("error", err))
+		}
+		m.findLeaders()
 		return nil
 	}
-	for _, t := range res.Topics {
+	for _, t := range found.Topics {
+		switch err := failure(t.ErrorCode); {
+		case errors.Is(err, kafka.UnknownTopicOrPartition):
+			return fmt.Errorf("topic %s: %w", t.Name, err)
+		case err != nil:
+			m.findLeaders()
+			continue
+		}
+		if n, leader := m.distributed[t.Name]; leader && len(t.Partitions) > n {
+			return fmt.Errorf("topic %s: %w", t.Name, errPartitionsAdded)
+		}
 		for _, p := range t.Partitions {
-			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-				return fmt.Errorf("topic %s partition %d: %w", t.Topic, p.Partition, err)
+			if one := m.assigned[place{t.Name, p.PartitionIndex}]; one != nil {
+				one.setLeader(p.LeaderID)
+				m.fetchFrom(ctx, p.LeaderID, end)
 			}
 		}
 	}
 	return nil
 }
 
-// watch reports the lag regularly, even while a message is blocked. It ends the run if a topic is unknown or was created again,
-// because the client would wait for the old one.
-func (m *member) watch(ctx context.Context, end context.CancelCauseFunc) {
-	tick := time.NewTicker(lagEvery)
-	defer tick.Stop()
-	known := map[string]kadm.TopicDetail{}
-	for {
-		if err := m.checkTopics(ctx, known); err != nil {
-			end(err)
-			return
-		}
-		if err := m.measure(ctx); err != nil && ctx.Err() == nil {
-			m.Log.Debug("consumer lag unknown", slog.String("group", m.Group), slog.Any("error", err))
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-var errRecreated = errors.New("the topic was created again: its offsets begin again")
-
-// checkTopics compares the topics with those of the earlier calls. If partitions were added, the group distributes them now instead
-// of after minutes. It returns no error if the brokers do not respond.
-func (m *member) checkTopics(ctx context.Context, known map[string]kadm.TopicDetail) error {
-	found, err := m.admin.ListTopics(ctx, m.prefixed()...)
-	if err != nil {
-		return nil
-	}
-	for name, t := range found {
-		switch {
-		case errors.Is(t.Err, kerr.UnknownTopicOrPartition):
-			return fmt.Errorf("topic %s: %w", name, t.Err)
-		case t.Err != nil:
-			continue
-		}
-		before, seen := known[name]
-		switch {
-		case seen && before.ID != t.ID:
-			return fmt.Errorf("topic %s: %w", name, errRecreated)
-		case seen && len(before.Partitions) < len(t.Partitions):
-			m.client.ForceMetadataRefresh()
-		}
-		known[name] = t
-	}
-	return nil
-}
-
 // measure reports the lag of the assigned partitions: the messages after the last handled or committed one.
 func (m *member) measure(ctx context.Context) error {
-	ends, err := m.admin.ListEndOffsets(ctx, m.prefixed()...)
-	if err != nil {
-		return err
-	}
-	starts, err := m.admin.ListStartOffsets(ctx, m.prefixed()...)
-	if err != nil {
-		return err
-	}
-	committed := m.client.CommittedOffsets()
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	led := map[place]int32{}
 	for at, p := range m.assigned {
-		end, ok := ends.Lookup(at.topic, at.id)
-		if !ok || end.Err != nil {
-			continue
+		p.mu.Lock()
+		if p.leader != noLeader {
+			led[at] = p.leader
 		}
-		next := max(p.next.Load(), committed[at.topic][at.id].Offset)
-		if start, ok := starts.Lookup(at.topic, at.id); ok && start.Err == nil {
-			next = max(next, start.Offset)
-		}
-		m.gauge(at.topic, at.id, end.Offset-next)
+		p.mu.Unlock()
+	}
+	ends, err := m.client.offsets(ctx, kafka.LastOffset, led)
+	if err != nil {
+		return err
+	}
+	starts, err := m.client.offsets(ctx, kafka.FirstOffset, led)
+	if err != nil {
+		return err
+	}
+	for at := range led {
+		m.gauge(at.topic, at.id, ends[at]-max(m.assigned[at].next.Load(), starts[at]))
 	}
 	return nil
 }
@@ -383,25 +367,25 @@ func (m *member) measure(ctx context.Context) error {
 // offsets stores the next offsets to commit.
 type offsets struct {
 	mu sync.Mutex
-	at map[place]kgo.EpochOffset
+	at map[place]int64
 }
 
-func (o *offsets) set(at place, next kgo.EpochOffset) {
+func (o *offsets) set(at place, next int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.at[at] = next
 }
 
-func (o *offsets) take() map[place]kgo.EpochOffset {
+func (o *offsets) take() map[place]int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	at := o.at
-	o.at = map[place]kgo.EpochOffset{}
+	o.at = map[place]int64{}
 	return at
 }
 
 // giveBack returns offsets whose commit failed. Later ones replace them.
-func (o *offsets) giveBack(batch map[place]kgo.EpochOffset) {
+func (o *offsets) giveBack(batch map[place]int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for at, next := range batch {

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
 	"go.opentelemetry.io/otel/trace"
 
 	"holdfast.dev/libs/obs"
@@ -36,29 +35,95 @@ const (
 	HeaderError     = "x-error"
 )
 
-// partition is one partition while it is assigned to this member.
+// partition is one partition during one generation of the group.
 type partition struct {
 	*member
 	place
-	next, end atomic.Int64    // the offset after the last handled message, or 0; the offset after the last message of the partition
-	ctx       context.Context //nolint:containedctx // ends when the partition moves to another member
+	next, end atomic.Int64    // the offset after the last handled message; the offset after the last message of the partition
+	reset     atomic.Bool     // the next messages do not follow the ones before: the brokers do not have those between
+	ctx       context.Context //nolint:containedctx // ends with the generation
 	cancel    context.CancelFunc
 
 	mu       sync.Mutex
+	leader   int32         // the broker that the partition is fetched from, or noLeader
+	position int64         // the offset to fetch, or fromStart
+	taken    int64         // the offset after the last message that is being handled
 	working  bool          // start was called, and its records are not handled
 	paused   bool          // the partition is not fetched
 	finished chan struct{} // closed when the records are handled
 	blocked  chan struct{} // closed when a record was not handled at the first attempt
 }
 
-func newPartition(m *member, at place) *partition {
-	p := &partition{member: m, place: at}
+const (
+	noLeader  = -1
+	fromStart = -1 // the first offset of the partition
+)
+
+// newPartition returns a partition whose next message has an offset, or fromStart.
+func newPartition(m *member, at place, offset int64) *partition {
+	p := &partition{member: m, place: at, leader: noLeader, position: offset, taken: offset}
+	p.next.Store(max(offset, 0))
+	p.reset.Store(offset == fromStart)
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p
 }
 
+// requested returns the offset to fetch from a broker, if the partition is fetched from it.
+func (p *partition) requested(broker int32) (offset int64, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.position, p.leader == broker && !p.paused
+}
+
+// leads reports whether the broker leads the partition.
+func (p *partition) leads(broker int32) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.leader == broker
+}
+
+// setLeader notes the leader.
+func (p *partition) setLeader(broker int32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leader = broker
+}
+
+// lost notes that the broker does not lead the partition, or does not respond.
+func (p *partition) lost(broker int32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.leader == broker {
+		p.leader = noLeader
+	}
+}
+
+// move changes the offset to fetch. It returns false, without a change, if that is no longer from.
+func (p *partition) move(from, to int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.position != from {
+		return false
+	}
+	p.position = to
+	return true
+}
+
+// take reports whether a portion is the next one to handle. If not, for example because earlier records of the partition are blocked,
+// the portion is fetched again later.
+func (p *partition) take(one *portion) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.working || one.from != p.taken && !one.reset {
+		p.position = p.taken
+		return false
+	}
+	p.taken = one.next
+	return true
+}
+
 // start handles records in a goroutine: in batches if possible, and otherwise one by one. The earlier ones must be finished.
-func (p *partition) start(records []*kgo.Record) {
+func (p *partition) start(records []*record) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.working, p.finished, p.blocked = true, make(chan struct{}), make(chan struct{})
@@ -68,9 +133,9 @@ func (p *partition) start(records []*kgo.Record) {
 	}()
 }
 
-// complete handles records until all are handled or the partition moves.
-func (p *partition) complete(records []*kgo.Record) {
-	rest := &portion{p, records}
+// complete handles records until all are handled or the generation ends.
+func (p *partition) complete(records []*record) {
+	rest := &portion{partition: p, records: records}
 	if p.HandleBatch != nil {
 		p.inBatches(p.ctx, []*portion{rest})
 	}
@@ -82,24 +147,25 @@ func (p *partition) complete(records []*kgo.Record) {
 	}
 }
 
+// passed notes that a record is handled.
+func (p *partition) passed(r *record) {
+	next := r.offset + 1
+	p.done.set(p.place, next)
+	p.next.Store(next)
+	p.gauge(p.topic, p.id, p.end.Load()-next)
+}
+
 // detach stops the fetches of the partition until its records are handled.
 func (p *partition) detach() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.working && !p.paused {
-		p.paused = true
-		p.client.PauseFetchPartitions(map[string][]int32{p.topic: {p.id}})
-	}
+	p.paused = p.working
 }
 
 func (p *partition) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.paused {
-		p.paused = false
-		p.client.ResumeFetchPartitions(map[string][]int32{p.topic: {p.id}})
-	}
-	p.working = false
+	p.working, p.paused = false, false
 	close(p.finished)
 }
 
@@ -115,7 +181,7 @@ func (p *partition) stop() {
 }
 
 // handleBatch handles all messages of a batch in one call. It returns false when they must be handled separately.
-func (c *Consumer) handleBatch(ctx context.Context, batch []*kgo.Record) bool {
+func (c *Consumer) handleBatch(ctx context.Context, batch []*record) bool {
 	list := make([]Message, len(batch))
 	for i, r := range batch {
 		list[i] = fromKafka(c.Prefix, r)
@@ -140,7 +206,7 @@ func (c *Consumer) handleBatch(ctx context.Context, batch []*kgo.Record) bool {
 }
 
 // process completes one message: it handles the message or stores it in the dead-letter topic. It returns false if ctx ended first.
-func (p *partition) process(ctx context.Context, raw *kgo.Record) bool {
+func (p *partition) process(ctx context.Context, raw *record) bool {
 	m := fromKafka(p.Prefix, raw)
 	hold, refused := firstHold, 0
 	for ctx.Err() == nil {
@@ -183,7 +249,7 @@ func (p *partition) block() {
 }
 
 // try runs the handler once.
-func (p *partition) try(ctx context.Context, raw *kgo.Record, m Message) error {
+func (p *partition) try(ctx context.Context, raw *record, m Message) error {
 	return p.traced(ctx, raw, m, slog.Int("messages", 1), func(ctx context.Context) error {
 		accepted, err := p.filter(ctx, []Message{m})
 		if err != nil || len(accepted) == 0 {
@@ -201,7 +267,7 @@ func (c *Consumer) filter(ctx context.Context, list []Message) ([]Message, error
 }
 
 // traced runs handle in the trace of the sender of m, the first message, and writes the log line.
-func (c *Consumer) traced(ctx context.Context, raw *kgo.Record, m Message, count slog.Attr, handle func(context.Context) error) (err error) {
+func (c *Consumer) traced(ctx context.Context, raw *record, m Message, count slog.Attr, handle func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
 	defer cancel()
 	ctx, line := obs.WithLine(obs.WithTraceparent(ctx, m.Headers["traceparent"]))
@@ -214,10 +280,10 @@ func (c *Consumer) traced(ctx context.Context, raw *kgo.Record, m Message, count
 		}
 		end(err)
 		attrs := []slog.Attr{
-			slog.String("group", c.Group), slog.String("topic", m.Topic), slog.Int("partition", int(raw.Partition)),
-			slog.Int64("offset", raw.Offset), slog.String("key", m.Key), count,
+			slog.String("group", c.Group), slog.String("topic", m.Topic), slog.Int("partition", int(raw.id)),
+			slog.Int64("offset", raw.offset), slog.String("key", m.Key), count,
 			slog.Float64("duration_ms", float64(time.Since(start).Microseconds())/1000),
-			slog.Float64("age_ms", float64(time.Since(raw.Timestamp).Milliseconds())),
+			slog.Float64("age_ms", float64(time.Since(raw.time).Milliseconds())),
 			slog.String("trace_id", trace.SpanContextFromContext(ctx).TraceID().String()),
 		}
 		level := slog.LevelInfo
@@ -231,9 +297,9 @@ func (c *Consumer) traced(ctx context.Context, raw *kgo.Record, m Message, count
 }
 
 // deadLetter sends the message to the dead-letter topic, with its origin and the cause.
-func (p *partition) deadLetter(ctx context.Context, raw *kgo.Record, m Message, cause error) error {
+func (p *partition) deadLetter(ctx context.Context, raw *record, m Message, cause error) error {
 	headers := map[string]string{
-		HeaderTopic: m.Topic, HeaderPartition: strconv.Itoa(int(p.id)), HeaderOffset: strconv.FormatInt(raw.Offset, 10),
+		HeaderTopic: m.Topic, HeaderPartition: strconv.Itoa(int(p.id)), HeaderOffset: strconv.FormatInt(raw.offset, 10),
 		HeaderError: cut(cause.Error()),
 	}
 	for k, v := range m.Headers {
@@ -246,7 +312,7 @@ func (p *partition) deadLetter(ctx context.Context, raw *kgo.Record, m Message, 
 	err := p.DeadLetter.Produce(ctx, Message{Topic: DeadLetterTopic(p.Group), Key: m.Key, Value: m.Value, Headers: headers})
 	if err != nil {
 		p.Log.Error("dead letter not written; partition paused", slog.String("topic", m.Topic),
-			slog.Int64("offset", raw.Offset), slog.Any("error", err))
+			slog.Int64("offset", raw.offset), slog.Any("error", err))
 	}
 	return err
 }

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // topicRecorder records the topics of produced messages.
@@ -39,9 +37,9 @@ func TestPoisonHoldsItsPartitionForTwoSeconds(t *testing.T) {
 		if err := c.register(); err != nil {
 			t.Fatal(err)
 		}
-		p := newPartition(newMember(c), place{topic: "test.things"})
+		p := newPartition(newMember(c), place{topic: "test.things"}, 0)
 		p.blocked = make(chan struct{})
-		if !p.process(t.Context(), &kgo.Record{Topic: "test.things", Value: []byte("bad")}) {
+		if !p.process(t.Context(), &record{place: place{topic: "test.things"}, value: []byte("bad")}) {
 			t.Error("the message was not brought to its end")
 		}
 		want := []time.Duration{0, 100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second}
@@ -67,7 +65,7 @@ func TestSeparateBatchIsNoFailure(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.HandleBatch = func(context.Context, []Message) error { return tc.err }
-		if c.handleBatch(t.Context(), []*kgo.Record{{Topic: "things"}, {Topic: "things"}}) {
+		if c.handleBatch(t.Context(), []*record{{place: place{topic: "things"}}, {place: place{topic: "things"}}}) {
 			t.Errorf("%v: the batch counts as handled", tc.err)
 		}
 		if !strings.Contains(log.String(), tc.want) {

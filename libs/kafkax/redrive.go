@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 var errNoOrigin = errors.New("dead letter has no " + HeaderTopic + " header and is skipped")
@@ -21,15 +17,12 @@ func Redrive(ctx context.Context, s Settings, group string, max, batchBytes int)
 	if err != nil {
 		return 0, err
 	}
-	admin, release, err := c.admin()
-	if err != nil {
-		return 0, err
-	}
-	defer release()
+	client := c.client()
+	defer client.close()
 	writer := NewWriter(c)
 	defer writer.Close()
 	r := redrive{
-		cluster: c, admin: admin, writer: writer, batchBytes: batchBytes, max: max,
+		cluster: c, client: client, writer: writer, batchBytes: batchBytes, max: max,
 		topic: c.Prefix + DeadLetterTopic(group), group: c.Prefix + group + ".redrive",
 	}
 	if err := r.run(ctx); err != nil {
@@ -40,7 +33,7 @@ func Redrive(ctx context.Context, s Settings, group string, max, batchBytes int)
 
 type redrive struct {
 	cluster         Cluster
-	admin           *kadm.Client
+	client          *client
 	writer          *Writer
 	topic, group    string
 	batchBytes, max int
@@ -51,32 +44,35 @@ type redrive struct {
 
 // run reads the letters of all partitions from the committed offsets up to the present ends.
 func (r *redrive) run(ctx context.Context) error {
-	from, end, err := r.bounds(ctx)
-	if err != nil || len(from) == 0 {
-		return err
-	}
-	reader, err := kgo.NewClient(r.cluster.options(
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.topic: from}), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.FetchMaxBytes(int32(r.batchBytes)), kgo.FetchMaxPartitionBytes(int32(r.batchBytes)), kgo.MaxConcurrentFetches(1),
-	)...)
+	b, err := r.client.bounds(ctx, r.topic)
 	if err != nil {
 		return err
 	}
-	defer reader.Close()
-	for len(from) > 0 && !r.complete() {
-		fetches := reader.PollFetches(ctx)
-		if err := fetches.Err(); err != nil {
-			return fmt.Errorf("fetch: %w", err)
+	committed, err := r.client.committed(ctx, r.group, b.ends)
+	if err != nil {
+		return err
+	}
+	for _, at := range b.open(committed) {
+		if err := r.partition(ctx, at, max(b.starts[at], committed[at]), b.ends[at]); err != nil {
+			return err
 		}
-		for _, letter := range fetches.Records() {
-			if _, open := from[letter.Partition]; !open || r.complete() {
-				continue // written after the start, or more than max
+	}
+	return nil
+}
+
+// partition sends the letters of a partition from next to end.
+func (r *redrive) partition(ctx context.Context, at place, next, end int64) (err error) {
+	for next < end {
+		var letters []*record
+		if letters, next, err = r.client.read(ctx, at, next, r.batchBytes); err != nil {
+			return err
+		}
+		for _, letter := range letters {
+			if letter.offset >= end || r.complete() {
+				return nil // written after the start, or more than max
 			}
 			if err := r.send(ctx, letter); err != nil {
 				return err
-			}
-			if letter.Offset+1 >= end[letter.Partition] {
-				delete(from, letter.Partition)
 			}
 		}
 	}
@@ -85,59 +81,12 @@ func (r *redrive) run(ctx context.Context) error {
 
 func (r *redrive) complete() bool { return r.max > 0 && r.sent == r.max }
 
-// bounds returns the offset of the next letter of each partition that has one, and the offset after the last letter of each.
-func (r *redrive) bounds(ctx context.Context) (from map[int32]kgo.Offset, end map[int32]int64, err error) {
-	starts, err := r.admin.ListStartOffsets(ctx, r.topic)
-	if err == nil {
-		err = starts.Error()
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("list offsets: %w", err)
-	}
-	ends, err := r.admin.ListEndOffsets(ctx, r.topic)
-	if err == nil {
-		err = ends.Error()
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("list offsets: %w", err)
-	}
-	committed, err := committed(ctx, r.admin, r.group, r.topic)
-	if err != nil {
-		return nil, nil, err
-	}
-	from, end = map[int32]kgo.Offset{}, map[int32]int64{}
-	ends.Each(func(o kadm.ListedOffset) { end[o.Partition] = o.Offset })
-	starts.Each(func(o kadm.ListedOffset) {
-		if next := max(o.Offset, committed[o.Partition]); next < end[o.Partition] {
-			from[o.Partition] = kgo.NewOffset().At(next)
-		}
-	})
-	return from, end, nil
-}
-
-// committed returns the offsets that the group committed, none if it is new.
-func committed(ctx context.Context, admin *kadm.Client, group, topic string) (map[int32]int64, error) {
-	list, err := admin.FetchOffsetsForTopics(ctx, group, topic)
-	if errors.Is(err, kerr.GroupIDNotFound) {
-		return nil, nil
-	}
-	if err == nil {
-		err = list.Error()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("fetch offset: %w", err)
-	}
-	out := map[int32]int64{}
-	list.Each(func(o kadm.OffsetResponse) { out[o.Partition] = o.At })
-	return out, nil
-}
-
 // send sends one letter back to its origin and commits its offset.
-func (r *redrive) send(ctx context.Context, letter *kgo.Record) error {
+func (r *redrive) send(ctx context.Context, letter *record) error {
 	m := fromKafka(r.cluster.Prefix, letter)
 	m.Topic = m.Headers[HeaderTopic]
 	if m.Topic == "" {
-		r.skipped = append(r.skipped, fmt.Errorf("partition %d, offset %d: %w", letter.Partition, letter.Offset, errNoOrigin))
+		r.skipped = append(r.skipped, fmt.Errorf("partition %d, offset %d: %w", letter.id, letter.offset, errNoOrigin))
 	} else {
 		for _, h := range []string{HeaderTopic, HeaderPartition, HeaderOffset, HeaderError} {
 			delete(m.Headers, h)
@@ -147,9 +96,7 @@ func (r *redrive) send(ctx context.Context, letter *kgo.Record) error {
 		}
 		r.sent++
 	}
-	next := kadm.Offsets{}
-	next.AddOffset(r.topic, letter.Partition, letter.Offset+1, letter.LeaderEpoch)
-	if err := r.admin.CommitAllOffsets(ctx, r.group, next); err != nil {
+	if err := r.client.commit(ctx, r.group, letter.place, letter.offset+1); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	return nil

@@ -10,7 +10,6 @@ import (
 
 	"github.com/caarlos0/env/v11"
 	"github.com/jackc/pgx/v5"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"holdfast.dev/libs/redisx"
 )
@@ -74,15 +73,13 @@ func CheckRedis(ctx context.Context, address string) error {
 func CheckKafka(ctx context.Context, brokers string) error {
 	ctx, cancel := context.WithTimeout(ctx, givenLimit)
 	defer cancel()
-	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(brokers, ",")...))
-	if err == nil {
-		defer client.Close()
-		err = client.Ping(ctx)
+	var err error
+	for _, broker := range strings.Split(brokers, ",") {
+		if _, err = kafkaBrokers(ctx, broker); err == nil {
+			return nil
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("KAFKA_BROKERS: no response from %s: %w", brokers, innermost(err))
-	}
-	return nil
+	return fmt.Errorf("KAFKA_BROKERS: no response from %s: %w", brokers, innermost(err))
 }
 
 // innermost returns only the cause, on one line. Drivers wrap it in lines that repeat the address with the user.

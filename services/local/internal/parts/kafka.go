@@ -9,8 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/segmentio/kafka-go"
 
 	"holdfast.dev/services/local/internal/supervise"
 )
@@ -127,14 +126,24 @@ broker.session.timeout.ms=3000
 func (k Kafka) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	client, err := kgo.NewClient(kgo.SeedBrokers(Loopback(k.Port)))
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	brokers, err := kadm.NewClient(client).ListBrokers(ctx)
+	brokers, err := kafkaBrokers(ctx, Loopback(k.Port))
 	if err == nil && len(brokers) == 0 {
 		err = errors.New("the broker is not registered yet")
 	}
 	return err
+}
+
+// kafkaBrokers returns the brokers that a broker knows.
+func kafkaBrokers(ctx context.Context, address string) ([]kafka.Broker, error) {
+	conn, err := kafka.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	if end, limited := ctx.Deadline(); limited {
+		if err := conn.SetDeadline(end); err != nil {
+			return nil, err
+		}
+	}
+	return conn.Brokers()
 }
