@@ -71,8 +71,8 @@ func DueDeliveries(ctx context.Context, tx pg.Tx, limits []ClaimLimit, now time.
 	}
 	tenants, modes, endpoints := keyColumns(limits, func(l ClaimLimit) domain.EndpointKey { return l.Key })
 	due, err := pg.Many(ctx, tx, pgx.RowToStructByName[Due], readDue, now, tenants, modes, endpoints,
-		column(limits, func(l ClaimLimit) int32 { return int32(l.Max) }),
-		column(limits, func(l ClaimLimit) bool { return l.FirstAttempts }))
+		pg.Column(limits, func(l ClaimLimit) int32 { return int32(l.Max) }),
+		pg.Column(limits, func(l ClaimLimit) bool { return l.FirstAttempts }))
 	if err != nil {
 		return nil, fmt.Errorf("read due deliveries: %w", err)
 	}
@@ -124,10 +124,10 @@ func ClaimDue(ctx context.Context, tx pg.Tx, due []Due, until time.Time) ([]Clai
 		return domain.EndpointKey{Tenant: d.TenantID, Livemode: d.Livemode, Endpoint: d.EndpointID}
 	})
 	claims, err := pg.Many(ctx, tx, pgx.RowToStructByName[Claim], claimDue, until, tenants, modes, endpoints,
-		column(due, func(d Due) bool { return d.Claimed }),
-		column(due, func(d Due) bool { return d.First }),
-		column(due, func(d Due) time.Time { return d.DueAt }),
-		column(due, func(d Due) [16]byte { return d.DeliveryID.UUID() }))
+		pg.Column(due, func(d Due) bool { return d.Claimed }),
+		pg.Column(due, func(d Due) bool { return d.First }),
+		pg.Column(due, func(d Due) time.Time { return d.DueAt }),
+		pg.Column(due, func(d Due) [16]byte { return d.DeliveryID.UUID() }))
 	if err != nil {
 		return nil, fmt.Errorf("claim deliveries: %w", err)
 	}

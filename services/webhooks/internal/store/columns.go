@@ -2,6 +2,7 @@ package store
 
 import (
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/webhooks/internal/domain"
 )
@@ -18,20 +19,11 @@ func (r keyRow) key() domain.EndpointKey {
 	return domain.EndpointKey{Tenant: r.TenantID, Livemode: r.Livemode, Endpoint: r.EndpointID}
 }
 
-// column returns one value of each row, as an array for unnest.
-func column[R, V any](rows []R, value func(R) V) []V {
-	out := make([]V, len(rows))
-	for i, r := range rows {
-		out[i] = value(r)
-	}
-	return out
-}
-
 // keyColumns returns the endpoint key of each row as three arrays for unnest.
 func keyColumns[R any](rows []R, key func(R) domain.EndpointKey) (tenants [][16]byte, modes []bool, endpoints [][16]byte) {
-	tenants = column(rows, func(r R) [16]byte { return key(r).Tenant.UUID() })
-	modes = column(rows, func(r R) bool { return key(r).Livemode })
-	endpoints = column(rows, func(r R) [16]byte { return key(r).Endpoint.UUID() })
+	tenants = pg.Column(rows, func(r R) [16]byte { return key(r).Tenant.UUID() })
+	modes = pg.Column(rows, func(r R) bool { return key(r).Livemode })
+	endpoints = pg.Column(rows, func(r R) [16]byte { return key(r).Endpoint.UUID() })
 	return tenants, modes, endpoints
 }
 

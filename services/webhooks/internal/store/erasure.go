@@ -18,12 +18,8 @@ func InsertErasure(ctx context.Context, tx pg.Tx, objectID string, until time.Ti
 	if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext('erasures'))`); err != nil {
 		return fmt.Errorf("wait for running intakes: %w", err)
 	}
-	_, err := tx.Exec(ctx, `insert into erasures (tenant_id, livemode, object_id, expires_at) values (@tenant, @live, @object, @until)
+	return pg.Exec(ctx, tx, "insert erasure", `insert into erasures (tenant_id, livemode, object_id, expires_at) values (@tenant, @live, @object, @until)
 		on conflict (tenant_id, livemode, object_id) do update set expires_at = excluded.expires_at`, pg.Args{"object": objectID, "until": until})
-	if err != nil {
-		return fmt.Errorf("insert erasure: %w", err)
-	}
-	return nil
 }
 
 // Erased returns the indexes of the events about objects whose personal data was erased. No erasure can be recorded until the
@@ -34,9 +30,9 @@ func Erased(ctx context.Context, tx pg.Tx, events []domain.Event) (map[int]bool,
 	b.Queue(`
 		select n::int - 1 from unnest($1::uuid[], $2::boolean[], $3::text[]) with ordinality as o(tenant_id, livemode, object_id, n)
 		where exists (select from erasures e where (e.tenant_id, e.livemode, e.object_id) = (o.tenant_id, o.livemode, o.object_id))`,
-		column(events, func(e domain.Event) [16]byte { return e.Tenant.UUID() }),
-		column(events, func(e domain.Event) bool { return e.Livemode }),
-		column(events, func(e domain.Event) string { return e.ObjectID })) // its snapshot is taken after the lock
+		pg.Column(events, func(e domain.Event) [16]byte { return e.Tenant.UUID() }),
+		pg.Column(events, func(e domain.Event) bool { return e.Livemode }),
+		pg.Column(events, func(e domain.Event) string { return e.ObjectID })) // its snapshot is taken after the lock
 	res := tx.SendBatch(ctx, b)
 	_, err := res.Exec()
 	var indexes []int
@@ -60,5 +56,5 @@ func Erased(ctx context.Context, tx pg.Tx, events []domain.Event) (map[int]bool,
 func AttemptedDeliveries(ctx context.Context, tx pg.Tx, events []domain.StoredEvent) ([]domain.DeliveryID, error) {
 	return pg.Many(ctx, tx, pgx.RowTo[domain.DeliveryID], `
 		select id from deliveries where tenant_id = @tenant and livemode = @live and event_id = any(@events) and attempts <> '[]'`,
-		pg.Args{"events": column(events, func(e domain.StoredEvent) [16]byte { return e.ID.UUID() })})
+		pg.Args{"events": pg.Column(events, func(e domain.StoredEvent) [16]byte { return e.ID.UUID() })})
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -128,14 +127,10 @@ func EventsAfter(ctx context.Context, q pg.Q, r EventRange) (list []domain.Store
 
 // InsertSample writes an event that is not in lists. Only its delivery shows it.
 func InsertSample(ctx context.Context, tx pg.Tx, e domain.Event, body []byte) error {
-	_, err := tx.Exec(ctx, `
+	return pg.Exec(ctx, tx, "insert sample", `
 		insert into events (tenant_id, livemode, id, type, object_id, sample, body, updated_at)
 		values (@tenant, @live, @id, @type, @object, true, @body, clock_timestamp())`,
 		pg.Args{"id": e.ID, "type": e.Type, "object": e.ObjectID, "body": body})
-	if err != nil {
-		return fmt.Errorf("insert sample: %w", err)
-	}
-	return nil
 }
 
 // Now returns the position after all written events. q must come from pg.DB.ReadToWatermark.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -37,12 +36,12 @@ func (q *Queue) AddEvents(ctx context.Context, tx pg.Tx, events []Intake, now ti
 			where e.status = 'enabled' and e.event_types && array[n.type, '*']
 			returning tenant_id, livemode, endpoint_id, id, event_id, true as first, 0 as attempts, next_attempt_at as due_at
 		)`, "new_events", now,
-		column(events, func(e Intake) [16]byte { return e.Event.Tenant.UUID() }),
-		column(events, func(e Intake) bool { return e.Event.Livemode }),
-		column(events, func(e Intake) [16]byte { return e.Event.ID.UUID() }),
-		column(events, func(e Intake) string { return e.Event.Type }),
-		column(events, func(e Intake) string { return e.Event.ObjectID }),
-		column(events, func(e Intake) []byte { return e.Body }))
+		pg.Column(events, func(e Intake) [16]byte { return e.Event.Tenant.UUID() }),
+		pg.Column(events, func(e Intake) bool { return e.Event.Livemode }),
+		pg.Column(events, func(e Intake) [16]byte { return e.Event.ID.UUID() }),
+		pg.Column(events, func(e Intake) string { return e.Event.Type }),
+		pg.Column(events, func(e Intake) string { return e.Event.ObjectID }),
+		pg.Column(events, func(e Intake) []byte { return e.Body }))
 }
 
 // ErasedBody is an event's body without personal data.
@@ -71,8 +70,8 @@ func EventsOf(ctx context.Context, tx pg.Tx, objectID string, after ids.Event, l
 // as erased, so that the response to an attempt in flight is not stored either.
 func Erase(ctx context.Context, tx pg.Tx, events []ErasedBody) error {
 	args := pg.Args{
-		"ids":    column(events, func(e ErasedBody) [16]byte { return e.ID.UUID() }),
-		"bodies": column(events, func(e ErasedBody) []byte { return e.Body }),
+		"ids":    pg.Column(events, func(e ErasedBody) [16]byte { return e.ID.UUID() }),
+		"bodies": pg.Column(events, func(e ErasedBody) []byte { return e.Body }),
 	}
 	b := &pgx.Batch{}
 	b.Queue(`
@@ -82,8 +81,5 @@ func Erase(ctx context.Context, tx pg.Tx, events []ErasedBody) error {
 		update deliveries d set erased = true, attempts = coalesce((
 			select jsonb_agg(a || '{"response_body": null}' order by n) from jsonb_array_elements(d.attempts) with ordinality x(a, n)), '[]')
 		where d.tenant_id = @tenant and d.livemode = @live and d.event_id = any(@ids)`, args)
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("erase events: %w", err)
-	}
-	return nil
+	return pg.Send(ctx, tx, b, "erase events")
 }

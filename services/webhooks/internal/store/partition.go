@@ -12,10 +12,7 @@ import (
 
 // EnsurePartitions creates the weekly partitions of the log between from and until. tx has the worker role.
 func EnsurePartitions(ctx context.Context, tx pg.Tx, from, until time.Time) error {
-	if _, err := tx.Exec(ctx, `select keep_partitions($1, $2)`, from, until); err != nil {
-		return fmt.Errorf("ensure partitions: %w", err)
-	}
-	return nil
+	return pg.Exec(ctx, tx, "ensure partitions", `select keep_partitions($1, $2)`, from, until)
 }
 
 // pastWeek is the partition of a past week.

@@ -96,7 +96,7 @@ func lockReadyQueues(ctx context.Context, tx pg.Tx, now time.Time, limit int) ([
 	if err != nil {
 		return nil, fmt.Errorf("lock ready queues: %w", err)
 	}
-	return column(rows, keyRow.key), nil
+	return pg.Column(rows, keyRow.key), nil
 }
 
 // readQueues reads locked queues with their endpoints, in the order of the given keys.
@@ -134,7 +134,7 @@ func ReadyQueues(ctx context.Context, tx pg.Tx, now time.Time, limit int) ([]Rea
 	if err != nil {
 		return nil, fmt.Errorf("read ready queues: %w", err)
 	}
-	return column(rows, func(r queueRow) ReadyQueue {
+	return pg.Column(rows, func(r queueRow) ReadyQueue {
 		return ReadyQueue{
 			EndpointQueue: domain.EndpointQueue{
 				Key:     domain.EndpointKey{Tenant: r.TenantID, Livemode: r.Livemode, Endpoint: r.EndpointID},

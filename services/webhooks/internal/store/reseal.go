@@ -68,10 +68,7 @@ func putHeaders(ctx context.Context, tx pg.Tx, list []sealedHeaders, texts [][]b
 	for i, h := range list {
 		b.Queue(`update endpoints set sealed_headers = $4 where tenant_id = $1 and livemode = $2 and id = $3`, h.TenantID, h.Livemode, h.EndpointID, texts[i])
 	}
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("write headers: %w", err)
-	}
-	return nil
+	return pg.Send(ctx, tx, b, "write headers")
 }
 
 // nextSecrets locks and reads up to limit secrets after the given one that are not sealed under the key in head.
@@ -93,8 +90,5 @@ func putSecrets(ctx context.Context, tx pg.Tx, list []sealedSecret, texts [][]by
 		b.Queue(`update endpoint_secrets set sealed = $5 where tenant_id = $1 and livemode = $2 and endpoint_id = $3 and id = $4`,
 			s.Tenant, s.Livemode, s.Endpoint, s.ID, texts[i])
 	}
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("write secrets: %w", err)
-	}
-	return nil
+	return pg.Send(ctx, tx, b, "write secrets")
 }

@@ -61,21 +61,6 @@ const (
 	claimRow = `q.claimed and (q.tenant_id, q.livemode, q.endpoint_id, q.first, q.due_at, q.delivery_id)
 		= (c.tenant_id, c.livemode, c.endpoint_id, c.first, c.until, c.delivery_id)`
 
-	// lockEndpoints locks the endpoints that an attempt can change. A failed attempt always changes its endpoint. A success changes
-	// only an endpoint with earlier failures.
-	lockEndpoints = `
-		with
-		keys as (
-			select distinct * from unnest($1::uuid[], $2::boolean[], $3::uuid[]) k(tenant_id, livemode, id)
-		),
-		failing as (
-			select * from unnest($4::uuid[], $5::boolean[], $6::uuid[]) f(tenant_id, livemode, id)
-		)
-		select e.tenant_id, e.livemode, ` + endpointColumns + ` from endpoints e
-		join keys k on (e.tenant_id, e.livemode, e.id) = (k.tenant_id, k.livemode, k.id)
-		where e.consecutive_failures > 0 or (e.tenant_id, e.livemode, e.id) in (select * from failing)
-		order by 1, 2, 3 for no key update of e`
-
 	// lockQueues locks the queues of the endpoints, so that no process considers a queue to be at its limit while a result is
 	// written.
 	lockQueues = `
@@ -87,6 +72,21 @@ const (
 		order by 1, 2, 3 for no key update of l`
 )
 
+// lockEndpoints locks the endpoints that an attempt can change. A failed attempt always changes its endpoint. A success changes
+// only an endpoint with earlier failures.
+var lockEndpoints = `
+	with
+	keys as (
+		select distinct * from unnest($1::uuid[], $2::boolean[], $3::uuid[]) k(tenant_id, livemode, id)
+	),
+	failing as (
+		select * from unnest($4::uuid[], $5::boolean[], $6::uuid[]) f(tenant_id, livemode, id)
+	)
+	select e.tenant_id, e.livemode, ` + endpoints.Columns + ` from endpoints e
+	join keys k on (e.tenant_id, e.livemode, e.id) = (k.tenant_id, k.livemode, k.id)
+	where e.consecutive_failures > 0 or (e.tenant_id, e.livemode, e.id) in (select * from failing)
+	order by 1, 2, 3 for no key update of e`
+
 // LockClaims locks the rows of claims, their endpoints and their queues, in this order, so that two transactions never wait for
 // each other. It locks only the endpoints that an attempt can change: those in failing, and those with earlier failures. tx has the
 // worker role.
@@ -95,9 +95,9 @@ func LockClaims(ctx context.Context, tx pg.Tx, claims []Claim, failing []domain.
 	failingTenants, failingModes, failingEndpoints := keyColumns(failing, itself)
 	b := &pgx.Batch{}
 	b.Queue(lockQueueRows, tenants, modes, endpoints,
-		column(claims, func(c Claim) bool { return c.First }),
-		column(claims, func(c Claim) time.Time { return c.Until }),
-		column(claims, func(c Claim) [16]byte { return c.DeliveryID.UUID() }))
+		pg.Column(claims, func(c Claim) bool { return c.First }),
+		pg.Column(claims, func(c Claim) time.Time { return c.Until }),
+		pg.Column(claims, func(c Claim) [16]byte { return c.DeliveryID.UUID() }))
 	b.Queue(lockEndpoints, tenants, modes, endpoints, failingTenants, failingModes, failingEndpoints)
 	b.Queue(lockQueues, tenants, modes, endpoints)
 	res := tx.SendBatch(ctx, b)
@@ -210,16 +210,16 @@ func Complete(tx pg.Tx, completions []Completion) error {
 		}
 	}
 	tenants, modes, endpoints := keyColumns(completions, func(c Completion) domain.EndpointKey { return c.Claim.Key() })
-	id := column(completions, func(c Completion) [16]byte { return c.Claim.DeliveryID.UUID() })
-	next := column(completions, func(c Completion) *time.Time { return c.Next })
+	id := pg.Column(completions, func(c Completion) [16]byte { return c.Claim.DeliveryID.UUID() })
+	next := pg.Column(completions, func(c Completion) *time.Time { return c.Next })
 	tx.QueueAtCommit(logCompletions, tenants, modes, endpoints, id,
-		column(completions, func(c Completion) string { return string(c.Status) }), attempts, next,
-		column(completions, func(c Completion) *string { return (*string)(c.Reason) }))
+		pg.Column(completions, func(c Completion) string { return string(c.Status) }), attempts, next,
+		pg.Column(completions, func(c Completion) *string { return (*string)(c.Reason) }))
 	claims := []any{
 		tenants, modes, endpoints,
-		column(completions, func(c Completion) bool { return c.Claim.First }),
-		column(completions, func(c Completion) time.Time { return c.Claim.Until }), id, next,
-		column(completions, func(c Completion) bool { return c.Attempt != nil }),
+		pg.Column(completions, func(c Completion) bool { return c.Claim.First }),
+		pg.Column(completions, func(c Completion) time.Time { return c.Claim.Until }), id, next,
+		pg.Column(completions, func(c Completion) bool { return c.Attempt != nil }),
 	}
 	tx.QueueAtCommit(requeueClaims, claims...)
 	tx.QueueAtCommit(deleteClaims, claims...)

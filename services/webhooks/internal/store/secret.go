@@ -39,10 +39,7 @@ func RetireSecrets(ctx context.Context, tx pg.Tx, id domain.EndpointID, until ti
 		  and (s.expires_at <= clock_timestamp() or s.id not in (
 			select k.id from endpoint_secrets k where k.tenant_id = @tenant and k.livemode = @live and k.endpoint_id = @endpoint
 			order by k.id desc limit @kept))`, args)
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("retire secrets: %w", err)
-	}
-	return nil
+	return pg.Send(ctx, tx, b, "retire secrets")
 }
 
 // Secrets opens the sealed secrets of one endpoint, in their order.
