@@ -40,7 +40,7 @@ func AppendAudit(ctx context.Context, tx pg.Tx, r domain.Record) error {
 		})
 	b.Queue(`update audit_heads set seq = @seq, hash = @hash where tenant_id = @tenant`,
 		pg.Args{"seq": head.Seq, "hash": head.Hash})
-	return send(ctx, tx, b, "append to the audit log")
+	return pg.Send(ctx, tx, b, "append to the audit log")
 }
 
 // AuditHeadsForUpdate locks the heads of the tenants until the transaction ends, in the order of the tenants' ids, so that
@@ -53,7 +53,7 @@ func AuditHeadsForUpdate(ctx context.Context, tx pg.Tx, tenants []ids.Tenant) (m
 	}
 	list, err := pg.Many(ctx, tx, pgx.RowToStructByName[domain.Head],
 		`select tenant_id, seq, hash from audit_heads where tenant_id = any($1) order by tenant_id for update`,
-		column(slices.Collect(maps.Keys(requested)), ids.Tenant.UUID))
+		pg.Column(slices.Collect(maps.Keys(requested)), ids.Tenant.UUID))
 	if err != nil {
 		return nil, err
 	}
@@ -70,25 +70,25 @@ func AuditHeadsForUpdate(ctx context.Context, tx pg.Tx, tenants []ids.Tenant) (m
 // AppendAudits writes records that are chained to heads that the transaction locked, in their order. It runs in the round trip of
 // the commit. tx has the worker role.
 func AppendAudits(tx pg.Tx, records []domain.Record) {
-	tenants := column(records, func(r domain.Record) [16]byte { return r.TenantID.UUID() })
-	seqs := column(records, func(r domain.Record) int64 { return r.Seq })
-	hashes := column(records, func(r domain.Record) []byte { return r.Hash })
+	tenants := pg.Column(records, func(r domain.Record) [16]byte { return r.TenantID.UUID() })
+	seqs := pg.Column(records, func(r domain.Record) int64 { return r.Seq })
+	hashes := pg.Column(records, func(r domain.Record) []byte { return r.Hash })
 	tx.QueueAtCommit(`
 		insert into audit_log (`+auditColumns+`)
 		select tenant_id, livemode, seq, at, actor, action, object, before::jsonb, after::jsonb, source, prev_hash, hash
 		from unnest($1::uuid[], $2::boolean[], $3::bigint[], $4::timestamptz[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
 			$10::text[], $11::bytea[], $12::bytea[]) r (`+auditColumns+`)`,
 		tenants,
-		column(records, func(r domain.Record) bool { return r.Livemode }),
+		pg.Column(records, func(r domain.Record) bool { return r.Livemode }),
 		seqs,
-		column(records, func(r domain.Record) time.Time { return r.At }),
-		column(records, func(r domain.Record) string { return r.Actor }),
-		column(records, func(r domain.Record) string { return r.Action }),
-		column(records, func(r domain.Record) string { return r.Object }),
-		column(records, func(r domain.Record) *string { return optional(r.Before) }),
-		column(records, func(r domain.Record) *string { return optional(r.After) }),
-		column(records, func(r domain.Record) string { return r.Source }),
-		column(records, func(r domain.Record) []byte { return r.PrevHash }),
+		pg.Column(records, func(r domain.Record) time.Time { return r.At }),
+		pg.Column(records, func(r domain.Record) string { return r.Actor }),
+		pg.Column(records, func(r domain.Record) string { return r.Action }),
+		pg.Column(records, func(r domain.Record) string { return r.Object }),
+		pg.Column(records, func(r domain.Record) *string { return optional(r.Before) }),
+		pg.Column(records, func(r domain.Record) *string { return optional(r.After) }),
+		pg.Column(records, func(r domain.Record) string { return r.Source }),
+		pg.Column(records, func(r domain.Record) []byte { return r.PrevHash }),
 		hashes)
 	tx.QueueAtCommit(`
 		update audit_heads h set seq = r.seq, hash = r.hash
@@ -102,15 +102,6 @@ func optional(raw json.RawMessage) *string {
 		return nil
 	}
 	return new(string(raw))
-}
-
-// column returns one value of each row, as an array for unnest.
-func column[R, V any](rows []R, value func(R) V) []V {
-	out := make([]V, len(rows))
-	for i, r := range rows {
-		out[i] = value(r)
-	}
-	return out
 }
 
 // Audit returns up to limit records of the tenant with numbers above after, in order. q has the worker role.

@@ -25,10 +25,6 @@ func PutDraft(ctx context.Context, tx pg.Tx, id domain.OperatorID, key string, s
 	if err != nil {
 		return fmt.Errorf("write a draft: %w", err)
 	}
-	_, err = tx.Exec(ctx, `delete from form_drafts where operator_id = $1 and key not in (
+	return pg.Exec(ctx, tx, "limit drafts", `delete from form_drafts where operator_id = $1 and key not in (
 		select key from form_drafts where operator_id = $1 order by created_at desc, key limit $2)`, id, domain.MaxDrafts)
-	if err != nil {
-		return fmt.Errorf("limit drafts: %w", err)
-	}
-	return nil
 }

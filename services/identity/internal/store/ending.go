@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -37,9 +36,5 @@ func TakeEndings(ctx context.Context, tx pg.Tx, operator *domain.OperatorID, now
 
 // DeleteEnding deletes a completed ending, unless it was recorded again.
 func DeleteEnding(ctx context.Context, tx pg.Tx, e domain.Ending) error {
-	_, err := tx.Exec(ctx, `delete from operator_endings where operator_id = $1 and reason = $2 and noted_at = $3 and erase = $4`, e.OperatorID, e.Reason, e.NotedAt, e.Erase)
-	if err != nil {
-		return fmt.Errorf("delete an ending: %w", err)
-	}
-	return nil
+	return pg.Exec(ctx, tx, "delete an ending", `delete from operator_endings where operator_id = $1 and reason = $2 and noted_at = $3 and erase = $4`, e.OperatorID, e.Reason, e.NotedAt, e.Erase)
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -37,17 +36,13 @@ func GrantTenantMode(ctx context.Context, q pg.Q, id domain.GrantID) (TenantMode
 
 // InsertGrant adds a grant of the caller's tenant and mode, with the hash of its code.
 func InsertGrant(ctx context.Context, tx pg.Tx, g domain.Grant, code []byte) error {
-	_, err := tx.Exec(ctx, `insert into oauth_grants (tenant_id, livemode, id, app_id, operator_id, scopes, redirect_uri, code_hash, code_challenge,
+	return pg.Exec(ctx, tx, "insert grant", `insert into oauth_grants (tenant_id, livemode, id, app_id, operator_id, scopes, redirect_uri, code_hash, code_challenge,
 			code_expires_at, ends_at, created_at)
 		values (@tenant, @live, @id, @app, @operator, @scopes, @redirect_uri, @code, @challenge, @code_expires_at, @ends_at, @created_at)`,
 		pg.Args{
 			"id": g.ID, "app": g.AppID, "operator": g.OperatorID, "scopes": g.Scopes, "redirect_uri": g.RedirectURI, "code": code,
 			"challenge": g.CodeChallenge, "code_expires_at": g.CodeExpiresAt, "ends_at": g.EndsAt, "created_at": g.CreatedAt,
 		})
-	if err != nil {
-		return fmt.Errorf("insert grant: %w", err)
-	}
-	return nil
 }
 
 // Exchange specifies the tokens that a code or a refresh token is exchanged for. Only hashes of the tokens are stored.
@@ -101,16 +96,13 @@ func Rotate(ctx context.Context, tx pg.Tx, e Exchange) error {
 // RevokeGrant ends a grant of the caller's tenant and mode and adds its invalidation. It returns false if the grant had already
 // ended.
 func RevokeGrant(ctx context.Context, tx pg.Tx, id domain.GrantID, why domain.RevokeReason, at time.Time) (bool, error) {
-	tag, err := tx.Exec(ctx, `with ended as (
+	n, err := pg.Affect(ctx, tx, "revoke grant", `with ended as (
 			update oauth_grants set revoked_at = @at, revoked_reason = @why, successor = null, version = version + 1
 			where tenant_id = @tenant and livemode = @live and id = @id and revoked_at is null returning tenant_id, livemode, id)
 		insert into grant_signals (tenant_id, livemode, grant_id, value) select tenant_id, livemode, id, @value from ended
 		on conflict (tenant_id, livemode, grant_id) do update set value = excluded.value`,
 		pg.Args{"id": id, "at": at, "why": why, "value": domain.Revoked})
-	if err != nil {
-		return false, fmt.Errorf("revoke grant: %w", err)
-	}
-	return tag.RowsAffected() == 1, nil
+	return n == 1, err
 }
 
 // EndGrants revokes the grants of a member of the caller's tenant in both modes and adds their invalidations. It returns the
@@ -158,10 +150,7 @@ func GrantsOf(ctx context.Context, q pg.Q, operator domain.OperatorID) ([]domain
 // InvalidateGrants adds an invalidation with the new version of the active grants of an app, at all tenants, or of a member of
 // the caller's tenant.
 func InvalidateGrants(ctx context.Context, tx pg.Tx, app *domain.AppID, member *domain.OperatorID) error {
-	if _, err := tx.Exec(ctx, `select signal_grants($1, $2)`, app, member); err != nil {
-		return fmt.Errorf("invalidate grants: %w", err)
-	}
-	return nil
+	return pg.Exec(ctx, tx, "invalidate grants", `select signal_grants($1, $2)`, app, member)
 }
 
 // AccessToken returns the principal of the access token with the given SHA-256, of any tenant, including revoked and expired ones.
@@ -201,26 +190,20 @@ const (
 // SweepGrants deletes a batch of ended grants with their access tokens, and returns their number. tx has the worker role. A grant
 // that is no longer refreshed is kept for a year. GrantPlaces limits the number of such grants.
 func SweepGrants(ctx context.Context, tx pg.Tx, now time.Time, limit int) (int, error) {
-	tag, err := tx.Exec(ctx, `with over as (
+	n, err := pg.Affect(ctx, tx, "sweep grants", `with over as (
 			(select tenant_id, livemode, id from oauth_grants where exchanged_at is null and code_expires_at < $1 limit $3)
 			union (select tenant_id, livemode, id from oauth_grants where revoked_at < $2 limit $3)
 			union (select tenant_id, livemode, id from oauth_grants where ends_at < $2 limit $3)),
 		tokens as (delete from oauth_access_tokens k using over where (k.tenant_id, k.livemode, k.grant_id) = (over.tenant_id, over.livemode, over.id))
 		delete from oauth_grants g using over where (g.tenant_id, g.livemode, g.id) = (over.tenant_id, over.livemode, over.id)`,
 		now.Add(-unusedRetention), now.Add(-endedRetention), limit)
-	if err != nil {
-		return 0, fmt.Errorf("sweep grants: %w", err)
-	}
-	return int(tag.RowsAffected()), nil
+	return int(n), err
 }
 
 // SweepSuccessors removes a batch of encrypted tokens whose leeway has passed, and returns their number. tx has the worker role.
 func SweepSuccessors(ctx context.Context, tx pg.Tx, now time.Time, limit int) (int, error) {
-	tag, err := tx.Exec(ctx, `update oauth_grants g set successor = null from (
+	n, err := pg.Affect(ctx, tx, "remove sealed tokens", `update oauth_grants g set successor = null from (
 			select tenant_id, livemode, id from oauth_grants where successor is not null and rotated_at < $1 limit $2 for no key update skip locked) old
 		where (g.tenant_id, g.livemode, g.id) = (old.tenant_id, old.livemode, old.id)`, now.Add(-domain.MaxReuseLeeway*time.Second), limit)
-	if err != nil {
-		return 0, fmt.Errorf("remove sealed tokens: %w", err)
-	}
-	return int(tag.RowsAffected()), nil
+	return int(n), err
 }

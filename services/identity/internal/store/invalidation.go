@@ -15,31 +15,21 @@ import (
 
 // InvalidateKey adds the invalidation of a key of the caller's tenant and mode: domain.Revoked, or the newest version of its principal.
 func InvalidateKey(ctx context.Context, tx pg.Tx, id domain.KeyID, value string) error {
-	_, err := tx.Exec(ctx, `insert into key_signals (tenant_id, livemode, key_id, value) values (@tenant, @live, @id, @value)
+	return pg.Exec(ctx, tx, "invalidate key", `insert into key_signals (tenant_id, livemode, key_id, value) values (@tenant, @live, @id, @value)
 		on conflict (tenant_id, livemode, key_id) do update set value = excluded.value`,
 		pg.Args{"id": id, "value": value})
-	if err != nil {
-		return fmt.Errorf("invalidate key: %w", err)
-	}
-	return nil
 }
 
 // InvalidateTenantKeys adds an invalidation with the new version of every active key of the caller's tenant, in both modes. The
 // database function reads the tenant from the settings of the transaction.
 func InvalidateTenantKeys(ctx context.Context, tx pg.Tx) error {
-	if _, err := tx.Exec(ctx, `select signal_tenant_keys()`); err != nil {
-		return fmt.Errorf("invalidate keys: %w", err)
-	}
-	return nil
+	return pg.Exec(ctx, tx, "invalidate keys", `select signal_tenant_keys()`)
 }
 
 // InvalidatePublishedApps adds an invalidation with the new version of the grants that other tenants' operators gave to the apps of the
 // caller's tenant.
 func InvalidatePublishedApps(ctx context.Context, tx pg.Tx) error {
-	if _, err := tx.Exec(ctx, `select signal_published_apps()`); err != nil {
-		return fmt.Errorf("invalidate published apps: %w", err)
-	}
-	return nil
+	return pg.Exec(ctx, tx, "invalidate published apps", `select signal_published_apps()`)
 }
 
 // Invalidations returns up to limit invalidations that are not in Redis yet, of one tenant or, for the zero id, of all. q has the
@@ -64,7 +54,7 @@ func DeleteInvalidations(ctx context.Context, tx pg.Tx, published []domain.Inval
 			b.Queue(`delete from grant_signals where tenant_id = $1 and livemode = $2 and grant_id = $3 and value = $4`, s.TenantID, s.Livemode, s.GrantID, s.Value)
 		}
 	}
-	return send(ctx, tx, b, "delete invalidations")
+	return pg.Send(ctx, tx, b, "delete invalidations")
 }
 
 // publish keeps the stronger invalidation: a version that arrives late overwrites neither a tombstone nor a newer version. KEYS:

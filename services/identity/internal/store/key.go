@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -72,13 +71,9 @@ func CountKeys(ctx context.Context, tx pg.Tx, now time.Time) (int, error) {
 
 // InsertKey adds a key of the caller's tenant and mode. hash is the SHA-256 of the secret, which is not stored.
 func InsertKey(ctx context.Context, tx pg.Tx, k domain.Key, hash []byte) error {
-	_, err := tx.Exec(ctx, `insert into api_keys (tenant_id, livemode, id, name, hash, scopes, version, created_at, expires_at)
+	return pg.Exec(ctx, tx, "insert key", `insert into api_keys (tenant_id, livemode, id, name, hash, scopes, version, created_at, expires_at)
 		values (@tenant, @live, @id, @name, @hash, @scopes, @version, @created_at, @expires_at)`,
 		pg.Args{"expires_at": k.ExpiresAt, "id": k.ID, "name": k.Name, "hash": hash, "scopes": k.Scopes, "version": k.Version, "created_at": k.CreatedAt})
-	if err != nil {
-		return fmt.Errorf("insert key: %w", err)
-	}
-	return nil
 }
 
 // RevokeKey ends an active key of the caller's tenant and mode and returns it.
@@ -102,16 +97,9 @@ func TouchKeys(ctx context.Context, tx pg.Tx, used map[domain.KeyID]time.Time) e
 		b.Queue(`update api_keys set last_used_at = $2
 			where id = $1 and (last_used_at is null or last_used_at <= $2::timestamptz - interval '1 minute')`, id, at)
 	}
-	return send(ctx, tx, b, "note last use")
+	return pg.Send(ctx, tx, b, "note last use")
 }
 
 func oneKey(ctx context.Context, q pg.Q, sql string, args pg.Args) (domain.Key, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Key], domain.ErrKeyNotFound, sql, args)
-}
-
-func send(ctx context.Context, tx pg.Tx, b *pgx.Batch, what string) error {
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
 }

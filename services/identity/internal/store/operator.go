@@ -59,16 +59,13 @@ func EraseOperator(ctx context.Context, tx pg.Tx, id domain.OperatorID, at time.
 	for _, table := range []string{"operator_links", "recovery_codes", "operator_sessions", "known_browsers", "form_drafts"} {
 		b.Queue(`delete from `+table+` where operator_id = $1`, id)
 	}
-	return send(ctx, tx, b, "erase an operator")
+	return pg.Send(ctx, tx, b, "erase an operator")
 }
 
 // UseTOTPStep records that the code of a time step was used. It returns false if that step or a later one was used before.
 func UseTOTPStep(ctx context.Context, tx pg.Tx, id domain.OperatorID, step int64) (bool, error) {
-	tag, err := tx.Exec(ctx, `update operators set totp_step = $2 where id = $1 and totp_step < $2`, id, step)
-	if err != nil {
-		return false, fmt.Errorf("use a code: %w", err)
-	}
-	return tag.RowsAffected() == 1, nil
+	n, err := pg.Affect(ctx, tx, "use a code", `update operators set totp_step = $2 where id = $1 and totp_step < $2`, id, step)
+	return n == 1, err
 }
 
 // SetRecoveryCodes replaces the recovery codes of an operator.
@@ -76,16 +73,13 @@ func SetRecoveryCodes(ctx context.Context, tx pg.Tx, id domain.OperatorID, hashe
 	b := &pgx.Batch{}
 	b.Queue(`delete from recovery_codes where operator_id = $1`, id)
 	b.Queue(`insert into recovery_codes (operator_id, hash) select $1, h from unnest($2::bytea[]) h`, id, hashes)
-	return send(ctx, tx, b, "set recovery codes")
+	return pg.Send(ctx, tx, b, "set recovery codes")
 }
 
 // UseRecoveryCode deletes a recovery code and reports whether it existed.
 func UseRecoveryCode(ctx context.Context, tx pg.Tx, id domain.OperatorID, hash []byte) (bool, error) {
-	tag, err := tx.Exec(ctx, `delete from recovery_codes where operator_id = $1 and hash = $2`, id, hash)
-	if err != nil {
-		return false, fmt.Errorf("use a recovery code: %w", err)
-	}
-	return tag.RowsAffected() == 1, nil
+	n, err := pg.Affect(ctx, tx, "use a recovery code", `delete from recovery_codes where operator_id = $1 and hash = $2`, id, hash)
+	return n == 1, err
 }
 
 // Member returns an operator's membership of the caller's tenant, including an ended one.
@@ -104,14 +98,10 @@ func ActiveMember(ctx context.Context, q pg.Q, id domain.OperatorID) (domain.Mem
 
 // SetMember writes an operator's role at the caller's tenant, or the end of the membership, and increments the version.
 func SetMember(ctx context.Context, tx pg.Tx, m domain.Membership) error {
-	_, err := tx.Exec(ctx, `insert into memberships (tenant_id, operator_id, role, created_at, ended_at, invited_at)
+	return pg.Exec(ctx, tx, "set membership", `insert into memberships (tenant_id, operator_id, role, created_at, ended_at, invited_at)
 		values (@tenant, @operator, @role, @at, @ended, @invited)
 		on conflict (tenant_id, operator_id) do update set role = excluded.role, ended_at = excluded.ended_at, invited_at = excluded.invited_at, version = memberships.version + 1`,
 		pg.Args{"operator": m.OperatorID, "role": m.Role, "at": m.CreatedAt, "ended": m.EndedAt, "invited": m.InvitedAt})
-	if err != nil {
-		return fmt.Errorf("set membership: %w", err)
-	}
-	return nil
 }
 
 // CountOwners counts the owners of the caller's tenant who can sign in or are invited. The tenant's row must be locked.
@@ -166,10 +156,7 @@ func Places(ctx context.Context, q pg.Q, id domain.OperatorID) ([]domain.TenantM
 
 // BeginMemberships begins the memberships of an operator that wait for the verification of their address.
 func BeginMemberships(ctx context.Context, tx pg.Tx, id domain.OperatorID) error {
-	if _, err := tx.Exec(ctx, `select begin_memberships($1)`, id); err != nil {
-		return fmt.Errorf("begin memberships: %w", err)
-	}
-	return nil
+	return pg.Exec(ctx, tx, "begin memberships", `select begin_memberships($1)`, id)
 }
 
 // NewLink is a one-time link to create.
@@ -189,25 +176,18 @@ func SetLink(ctx context.Context, tx pg.Tx, l NewLink) error {
 	b.Queue(`delete from operator_links where operator_id = $1 and (tenant_id is not distinct from $2 or expires_at <= $3)`, l.OperatorID, l.TenantID, l.Now)
 	b.Queue(`insert into operator_links (hash, operator_id, tenant_id, purpose, proves, expires_at) values ($1, $2, $3, $4, $5, $6)`,
 		l.Hash, l.OperatorID, l.TenantID, l.Purpose, l.VerifiesAddress, l.Now.Add(cmp.Or(l.Lifetime, domain.LinkLifetime)))
-	return send(ctx, tx, b, "make a link")
+	return pg.Send(ctx, tx, b, "make a link")
 }
 
 // DeleteLinks deletes the links of an operator that the tenant created or, if tenant is nil, those of every tenant. It keeps links
 // that verify the address unless proving is set.
 func DeleteLinks(ctx context.Context, tx pg.Tx, id domain.OperatorID, tenant *ids.Tenant, proving bool) error {
-	_, err := tx.Exec(ctx, `delete from operator_links where operator_id = $1 and ($2::uuid is null or tenant_id = $2) and ($3 or not proves)`, id, tenant, proving)
-	if err != nil {
-		return fmt.Errorf("delete links: %w", err)
-	}
-	return nil
+	return pg.Exec(ctx, tx, "delete links", `delete from operator_links where operator_id = $1 and ($2::uuid is null or tenant_id = $2) and ($3 or not proves)`, id, tenant, proving)
 }
 
 // DeleteBrowsers deletes the known browsers of an operator.
 func DeleteBrowsers(ctx context.Context, tx pg.Tx, id domain.OperatorID) error {
-	if _, err := tx.Exec(ctx, `delete from known_browsers where operator_id = $1`, id); err != nil {
-		return fmt.Errorf("delete browsers: %w", err)
-	}
-	return nil
+	return pg.Exec(ctx, tx, "delete browsers", `delete from known_browsers where operator_id = $1`, id)
 }
 
 // Link is a one-time link.

@@ -39,12 +39,8 @@ func LockPlatformKeys(ctx context.Context, tx pg.Tx) (int, error) {
 
 // InsertPlatformKey adds a platform key. hash is the SHA-256 of the secret, which is not stored.
 func InsertPlatformKey(ctx context.Context, tx pg.Tx, k domain.PlatformKey, hash []byte) error {
-	_, err := tx.Exec(ctx, `insert into platform_keys (id, name, hash, scopes, created_at, created_by) values ($1, $2, $3, $4, $5, $6)`,
+	return pg.Exec(ctx, tx, "insert platform key", `insert into platform_keys (id, name, hash, scopes, created_at, created_by) values ($1, $2, $3, $4, $5, $6)`,
 		k.ID, k.Name, hash, k.Scopes, k.CreatedAt, k.CreatedBy)
-	if err != nil {
-		return fmt.Errorf("insert platform key: %w", err)
-	}
-	return nil
 }
 
 // RevokePlatformKey ends a platform key and returns it. A key that was already revoked does not change.

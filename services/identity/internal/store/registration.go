@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,12 +13,8 @@ import (
 
 // RegisterApp adds an app that registers itself from a network, without a tenant. If there are too many unused ones, it replaces the oldest.
 func RegisterApp(ctx context.Context, tx pg.Tx, a domain.App, network string) error {
-	_, err := tx.Exec(ctx, `select register_app($1, $2, $3, $4, $5, $6, $7, $8)`,
+	return pg.Exec(ctx, tx, "register app", `select register_app($1, $2, $3, $4, $5, $6, $7, $8)`,
 		a.ID, a.Name, a.RedirectURIs, a.Scopes, network, a.CreatedAt, domain.NetworkPlaces, domain.RegisteredPlaces)
-	if err != nil {
-		return fmt.Errorf("register app: %w", err)
-	}
-	return nil
 }
 
 // UseRegisteredApp records a consent for an app that registered itself. It returns domain.ErrAppNotFound if there is none any more.
@@ -55,9 +50,6 @@ const sweepRegistered = `delete from oauth_apps where tenant_id is null and coal
 
 // SweepRegisteredApps deletes a batch of apps that registered themselves and have no grant, and returns their number. tx has the worker role.
 func SweepRegisteredApps(ctx context.Context, tx pg.Tx, now time.Time, limit int) (int, error) {
-	tag, err := tx.Exec(ctx, sweepRegistered, now.Add(-domain.UnusedLifetime), limit)
-	if err != nil {
-		return 0, fmt.Errorf("sweep registered apps: %w", err)
-	}
-	return int(tag.RowsAffected()), nil
+	n, err := pg.Affect(ctx, tx, "sweep registered apps", sweepRegistered, now.Add(-domain.UnusedLifetime), limit)
+	return int(n), err
 }

@@ -41,7 +41,7 @@ func ResealFactors(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Writer
 			for i, f := range list {
 				b.Queue(`update operators set totp_secret = $2 where id = $1`, f.ID, texts[i])
 			}
-			return send(ctx, tx, b, "write second factors")
+			return pg.Send(ctx, tx, b, "write second factors")
 		},
 	}, out)
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -32,44 +31,29 @@ func SessionData(ctx context.Context, q pg.Q, hash []byte, now time.Time) (*Stor
 // PutSession writes a session. A session that was ended in the meantime is not restored: a hash that existed before, identified
 // by its id, is only updated.
 func PutSession(ctx context.Context, tx pg.Tx, hash []byte, s domain.Session, data []byte) error {
-	_, err := tx.Exec(ctx, `insert into operator_sessions (hash, id, operator_id, data, address, agent, created_at, seen_at, expires_at)
+	return pg.Exec(ctx, tx, "write session", `insert into operator_sessions (hash, id, operator_id, data, address, agent, created_at, seen_at, expires_at)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 		on conflict (hash) do update set operator_id = excluded.operator_id, data = excluded.data, address = excluded.address, agent = excluded.agent,
 			seen_at = excluded.seen_at, expires_at = excluded.expires_at`,
 		hash, s.ID, s.OperatorID, data, s.Address, s.Agent, s.CreatedAt, s.SeenAt, s.ExpiresAt)
-	if err != nil {
-		return fmt.Errorf("write session: %w", err)
-	}
-	return nil
 }
 
 // TouchSession writes the data and the expiration of a session that still exists.
 func TouchSession(ctx context.Context, tx pg.Tx, hash []byte, s domain.Session, data []byte) error {
-	_, err := tx.Exec(ctx, `update operator_sessions set operator_id = $2, data = $3, address = $4, agent = $5, seen_at = $6, expires_at = $7 where hash = $1`,
+	return pg.Exec(ctx, tx, "write session", `update operator_sessions set operator_id = $2, data = $3, address = $4, agent = $5, seen_at = $6, expires_at = $7 where hash = $1`,
 		hash, s.OperatorID, data, s.Address, s.Agent, s.SeenAt, s.ExpiresAt)
-	if err != nil {
-		return fmt.Errorf("write session: %w", err)
-	}
-	return nil
 }
 
 // DeleteSession ends the session with the given hash.
 func DeleteSession(ctx context.Context, tx pg.Tx, hash []byte) error {
-	if _, err := tx.Exec(ctx, `delete from operator_sessions where hash = $1`, hash); err != nil {
-		return fmt.Errorf("end session: %w", err)
-	}
-	return nil
+	return pg.Exec(ctx, tx, "end session", `delete from operator_sessions where hash = $1`, hash)
 }
 
 // LimitSessions ends the oldest sessions of an operator, except the one with the given hash, if there are too many. The operator's
 // row must be locked.
 func LimitSessions(ctx context.Context, tx pg.Tx, id domain.OperatorID, hash []byte) error {
-	_, err := tx.Exec(ctx, `delete from operator_sessions where operator_id = $1 and hash <> $2 and hash not in (
+	return pg.Exec(ctx, tx, "limit sessions", `delete from operator_sessions where operator_id = $1 and hash <> $2 and hash not in (
 		select hash from operator_sessions where operator_id = $1 and hash <> $2 order by created_at desc, id desc limit $3)`, id, hash, domain.MaxSessions-1)
-	if err != nil {
-		return fmt.Errorf("limit sessions: %w", err)
-	}
-	return nil
 }
 
 // Sessions returns an operator's sessions, most recently used first.
@@ -81,12 +65,9 @@ func Sessions(ctx context.Context, q pg.Q, id domain.OperatorID, now time.Time) 
 // EndSessions ends one session of an operator or, for the zero id, all of them except the one with the given hash, which can be
 // nil.
 func EndSessions(ctx context.Context, tx pg.Tx, id domain.OperatorID, one domain.SessionID, but []byte) (int, error) {
-	tag, err := tx.Exec(ctx, `delete from operator_sessions where operator_id = $1 and ($2::uuid is null or id = $2) and hash is distinct from $3`,
+	n, err := pg.Affect(ctx, tx, "end sessions", `delete from operator_sessions where operator_id = $1 and ($2::uuid is null or id = $2) and hash is distinct from $3`,
 		id, nullID(one), but)
-	if err != nil {
-		return 0, fmt.Errorf("end sessions: %w", err)
-	}
-	return int(tag.RowsAffected()), nil
+	return int(n), err
 }
 
 // nullID returns nil for the zero id.
@@ -108,9 +89,5 @@ func SignedInBy(ctx context.Context, q pg.Q, hash []byte, now time.Time) ([]doma
 
 // ExtendSession records that a session is in use and extends it. A session that was ended in the meantime is not restored.
 func ExtendSession(ctx context.Context, tx pg.Tx, hash []byte, now, expires time.Time) error {
-	_, err := tx.Exec(ctx, `update operator_sessions set seen_at = $2, expires_at = greatest(expires_at, $3) where hash = $1 and expires_at > $2`, hash, now, expires)
-	if err != nil {
-		return fmt.Errorf("extend session: %w", err)
-	}
-	return nil
+	return pg.Exec(ctx, tx, "extend session", `update operator_sessions set seen_at = $2, expires_at = greatest(expires_at, $3) where hash = $1 and expires_at > $2`, hash, now, expires)
 }

@@ -44,19 +44,12 @@ func Attempt(ctx context.Context, tx pg.Tx, kind string, hash []byte, limit doma
 
 // Forgive undoes the last failure of a successful attempt, because many people can share an address.
 func Forgive(ctx context.Context, tx pg.Tx, kind string, hash []byte, now time.Time) error {
-	_, err := tx.Exec(ctx, `update sign_in_attempts set failures = greatest(failures - 1, 0), allowed_at = $3 where kind = $1 and hash = $2`, kind, hash, now)
-	if err != nil {
-		return fmt.Errorf("forgive an attempt: %w", err)
-	}
-	return nil
+	return pg.Exec(ctx, tx, "forgive an attempt", `update sign_in_attempts set failures = greatest(failures - 1, 0), allowed_at = $3 where kind = $1 and hash = $2`, kind, hash, now)
 }
 
 // ForgetAttempts deletes the failures of an account or a browser after a sign-in.
 func ForgetAttempts(ctx context.Context, tx pg.Tx, kind string, hash []byte) error {
-	if _, err := tx.Exec(ctx, `delete from sign_in_attempts where kind = $1 and hash = $2`, kind, hash); err != nil {
-		return fmt.Errorf("forget attempts: %w", err)
-	}
-	return nil
+	return pg.Exec(ctx, tx, "forget attempts", `delete from sign_in_attempts where kind = $1 and hash = $2`, kind, hash)
 }
 
 // KnowsBrowser reports whether an operator has signed in with the browser before.
@@ -71,7 +64,7 @@ func AddBrowser(ctx context.Context, tx pg.Tx, id domain.OperatorID, hash []byte
 		on conflict (operator_id, hash) do update set used_at = excluded.used_at`, id, hash, now)
 	b.Queue(`delete from known_browsers where operator_id = $1
 		and hash not in (select hash from known_browsers where operator_id = $1 order by used_at desc limit $2)`, id, maxBrowsers)
-	return send(ctx, tx, b, "note a browser")
+	return pg.Send(ctx, tx, b, "note a browser")
 }
 
 // SweepSignIns deletes a batch of expired sessions, counts, and drafts, and returns their number. tx has the worker role.

@@ -35,44 +35,31 @@ func UsageCollectionForUpdate(ctx context.Context, tx pg.Tx, today time.Time) (d
 
 // LeaseUsageCollection writes until when a process has a day.
 func LeaseUsageCollection(ctx context.Context, tx pg.Tx, day, until time.Time) error {
-	_, err := tx.Exec(ctx, `update usage_collections set leased_until = $2 where day = $1 and completed_at is null`, day, until)
-	if err != nil {
-		return fmt.Errorf("lease usage: %w", err)
-	}
-	return nil
+	return pg.Exec(ctx, tx, "lease usage", `update usage_collections set leased_until = $2 where day = $1 and completed_at is null`, day, until)
 }
 
 // RenewUsageCollection replaces the end of the lease that a process took or renewed last; nil: the process leaves the day to others. It
 // reports whether no other process has taken the day.
 func RenewUsageCollection(ctx context.Context, tx pg.Tx, day, from time.Time, until *time.Time) (bool, error) {
-	tag, err := tx.Exec(ctx, `
+	n, err := pg.Affect(ctx, tx, "renew the lease of usage", `
 		update usage_collections set leased_until = $3 where day = $1 and (leased_until = $2 or leased_until is null) and completed_at is null`, day, from, until)
-	if err != nil {
-		return false, fmt.Errorf("renew the lease of usage: %w", err)
-	}
-	return tag.RowsAffected() == 1, nil
+	return n == 1, err
 }
 
 // AdvanceUsageCollection moves the cursor of a day, and reports whether it still was where the caller read it.
 func AdvanceUsageCollection(ctx context.Context, tx pg.Tx, from domain.UsageCollection, to ids.Tenant, rows int, until time.Time) (bool, error) {
-	tag, err := tx.Exec(ctx, `
+	n, err := pg.Affect(ctx, tx, "advance usage", `
 		update usage_collections set cursor = $3, rows = rows + $4, leased_until = $5 where day = $1 and cursor = $2 and completed_at is null`,
 		from.Day, from.Cursor.UUID(), to, rows, until)
-	if err != nil {
-		return false, fmt.Errorf("advance usage: %w", err)
-	}
-	return tag.RowsAffected() == 1, nil
+	return n == 1, err
 }
 
 // CompleteUsageCollection completes a day, and reports whether it was not complete.
 func CompleteUsageCollection(ctx context.Context, tx pg.Tx, c domain.UsageCollection, at time.Time) (bool, error) {
-	tag, err := tx.Exec(ctx, `
+	n, err := pg.Affect(ctx, tx, "complete usage", `
 		update usage_collections set completed_at = $3, leased_until = null where day = $1 and cursor = $2 and completed_at is null`,
 		c.Day, c.Cursor.UUID(), at)
-	if err != nil {
-		return false, fmt.Errorf("complete usage: %w", err)
-	}
-	return tag.RowsAffected() == 1, nil
+	return n == 1, err
 }
 
 // FirstUnrecordedDay returns the first day that is not complete, or nil if no day has begun yet. Days are completed in order.
@@ -95,10 +82,7 @@ func InsertUsage(ctx context.Context, tx pg.Tx, list []domain.Usage) error {
 			u.TenantID, u.Livemode, u.Day, u.RequestsRead, u.RequestsWrite, u.RequestsExport, u.RequestsStream, u.RequestsRejected,
 			u.Bookings, u.Events, u.Deliveries, u.StoredRows, u.StoredBytes, u.Payments, u.MeasuredAt, u.RequestsUnauthenticated)
 	}
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("insert usage: %w", err)
-	}
-	return nil
+	return pg.Send(ctx, tx, b, "insert usage")
 }
 
 // UsageRecordedThrough returns the last complete day, or nil.

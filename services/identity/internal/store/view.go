@@ -52,9 +52,5 @@ func DeleteView(ctx context.Context, tx pg.Tx, operator domain.OperatorID, id do
 
 // DeleteViews deletes all saved views of an operator at the caller's tenant.
 func DeleteViews(ctx context.Context, tx pg.Tx, operator domain.OperatorID) error {
-	_, err := tx.Exec(ctx, `delete from saved_views where tenant_id = @tenant and operator_id = @operator`, pg.Args{"operator": operator})
-	if err != nil {
-		return fmt.Errorf("delete views: %w", err)
-	}
-	return nil
+	return pg.Exec(ctx, tx, "delete views", `delete from saved_views where tenant_id = @tenant and operator_id = @operator`, pg.Args{"operator": operator})
 }

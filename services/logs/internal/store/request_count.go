@@ -72,13 +72,9 @@ func SealRequestCounts(ctx context.Context, tx pg.Tx, day time.Time) error {
 	if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(`+sealLock+`)`); err != nil {
 		return fmt.Errorf("lock request counts: %w", err)
 	}
-	_, err := tx.Exec(ctx, `
+	return pg.Exec(ctx, tx, "seal request counts", `
 		insert into request_counts_sealed as s (tenant_id, livemode, through) values (@tenant, @live, @day)
 		on conflict (tenant_id, livemode) do update set through = excluded.through where s.through < excluded.through`, pg.Args{"day": day})
-	if err != nil {
-		return fmt.Errorf("seal request counts: %w", err)
-	}
-	return nil
 }
 
 // ClassCount is the number of requests of a class.
@@ -98,10 +94,7 @@ const maxSwept = 5000
 
 // SweepRequestCounts deletes at most maxSwept counts of days before a time, and reports whether more may be left. tx has the worker role.
 func SweepRequestCounts(ctx context.Context, tx pg.Tx, before time.Time) (more bool, err error) {
-	tag, err := tx.Exec(ctx, `delete from request_counts where ctid = any(array(
+	n, err := pg.Affect(ctx, tx, "sweep request counts", `delete from request_counts where ctid = any(array(
 		select ctid from request_counts where day < $1 order by day limit $2))`, before, maxSwept)
-	if err != nil {
-		return false, fmt.Errorf("sweep request counts: %w", err)
-	}
-	return tag.RowsAffected() == maxSwept, nil
+	return n == maxSwept, err
 }
