@@ -30,6 +30,9 @@ func (a Args) add(f F) {
 	}
 }
 
+// Names returns the names in a format, such as "@%s".
+func (f F) Names(format string) string { return each(names(f), format) }
+
 // Set returns assignments of the arguments to the columns: id = @id, name = @name.
 func (f F) Set() string { return each(names(f), "%[1]s = @%[1]s") }
 

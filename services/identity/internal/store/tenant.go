@@ -14,12 +14,34 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-const tenantColumns = `tenant_id, slug, name, timezone, currency, country, auto_confirm, hold_ttl_minutes,
-	min_notice_minutes, max_advance_days, confirm_on_deposit, refund_rules, auto_refund, refund_late_payments, invoice_prefix, invoice_year, legal_name, address, tax_id,
-	tax_behavior, default_taxes, locale, bank_account_holder, bank_account_number, bank_code, bank_name, logo_hash, requests_per_minute, credential_requests_per_minute, caps, clock, status, status_reason, status_changed_at,
-	status_changed_by, erase_at, external_id, metadata, version, created_at, updated_at`
+var (
+	tenantWrites  = tenantFields(domain.Tenant{})
+	tenantColumns = `tenant_id, slug, version, created_at, updated_at, ` + tenantWrites.Names("%s")
+	callersTenant = `select ` + tenantColumns + ` from tenants where tenant_id = @tenant`
 
-const callersTenant = `select ` + tenantColumns + ` from tenants where tenant_id = @tenant`
+	insertTenant = `with stamp as materialized (select clock_timestamp() as at) insert into tenants (` + tenantColumns + `)
+		values (@tenant, @slug, @version, (select at from stamp), (select at from stamp), ` + tenantWrites.Names("@%s") + `) returning ` + tenantColumns
+	updateTenant = `update tenants set ` + tenantWrites.Set() + `, logo = case when logo_hash = @logo_hash then logo else @new_logo end,
+		erasure_waits_for = '', updated_at = clock_timestamp(), version = version + 1 where tenant_id = @tenant returning ` + tenantColumns
+)
+
+// tenantFields are the columns that an update writes.
+func tenantFields(t domain.Tenant) pg.F {
+	return pg.F{
+		"name", t.Name, "timezone", t.Timezone, "currency", t.Currency, "country", t.Country,
+		"auto_confirm", t.AutoConfirm, "hold_ttl_minutes", t.HoldTTLMinutes, "min_notice_minutes", t.MinNoticeMinutes,
+		"max_advance_days", t.MaxAdvanceDays, "confirm_on_deposit", t.ConfirmOnDeposit, "clock", t.Clock,
+		"refund_rules", t.RefundRules, "auto_refund", t.AutoRefund, "refund_late_payments", t.RefundLatePayments,
+		"invoice_prefix", t.InvoicePrefix, "invoice_year", t.InvoiceYear, "legal_name", t.LegalName, "address", t.Address, "tax_id", t.TaxID,
+		"tax_behavior", t.TaxBehavior, "default_taxes", t.DefaultTaxes, "locale", t.Locale,
+		"bank_account_holder", t.BankAccountHolder, "bank_account_number", t.BankAccountNumber, "bank_code", t.BankCode, "bank_name", t.BankName,
+		"logo_hash", t.LogoHash,
+		"status", t.Status, "status_reason", t.StatusReason, "status_changed_at", t.StatusChangedAt,
+		"status_changed_by", t.StatusChangedBy, "erase_at", t.EraseAt,
+		"requests_per_minute", t.RequestsPerMinute, "credential_requests_per_minute", t.CredentialRequestsPerMinute, "caps", t.Caps,
+		"external_id", t.ExternalID, "metadata", pg.JSONText(t.Metadata),
+	}
+}
 
 // Tenant returns the caller's tenant, or domain.ErrTenantNotFound.
 func Tenant(ctx context.Context, q pg.Q) (domain.Tenant, error) {
@@ -47,14 +69,9 @@ func Tenants(ctx context.Context, q pg.Q) ([]domain.Tenant, error) {
 
 // InsertTenant adds the caller's tenant with an empty audit chain, and returns it with its times.
 func InsertTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) (domain.Tenant, error) {
-	args := tenantArgs(t)
+	args := tenantFields(t).Args()
 	args["slug"], args["version"] = t.Slug, t.Version
-	created, err := oneTenant(ctx, tx, `with stamp as materialized (select clock_timestamp() as at)
-		insert into tenants (`+tenantColumns+`)
-		select @tenant, @slug, @name, @timezone, @currency, @country, @auto_confirm, @hold_ttl_minutes,
-			@min_notice_minutes, @max_advance_days, @confirm_on_deposit, @refund_rules, @auto_refund, @refund_late_payments, @invoice_prefix, @invoice_year, @legal_name, @address, @tax_id,
-			@tax_behavior, @default_taxes, @locale, @bank_account_holder, @bank_account_number, @bank_code, @bank_name, @logo_hash, @requests_per_minute, @credential_requests_per_minute, @caps, @clock, @status, @status_reason, @status_changed_at,
-			@status_changed_by, @erase_at, @external_id, @metadata, @version, at, at from stamp returning `+tenantColumns, args)
+	created, err := oneTenant(ctx, tx, insertTenant, args)
 	if err != nil {
 		return domain.Tenant{}, taken(err, t)
 	}
@@ -80,41 +97,13 @@ func taken(err error, t domain.Tenant) error {
 
 // UpdateTenant writes the settings of the caller's tenant, increments its version and returns the row.
 func UpdateTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) (domain.Tenant, error) {
-	updated, err := oneTenant(ctx, tx, `update tenants set name = @name, timezone = @timezone, currency = @currency, country = @country,
-			auto_confirm = @auto_confirm, hold_ttl_minutes = @hold_ttl_minutes, min_notice_minutes = @min_notice_minutes,
-			max_advance_days = @max_advance_days, confirm_on_deposit = @confirm_on_deposit,
-			refund_rules = @refund_rules, auto_refund = @auto_refund, refund_late_payments = @refund_late_payments,
-			invoice_prefix = @invoice_prefix, invoice_year = @invoice_year, legal_name = @legal_name, address = @address,
-			tax_id = @tax_id, tax_behavior = @tax_behavior, default_taxes = @default_taxes, locale = @locale,
-			bank_account_holder = @bank_account_holder, bank_account_number = @bank_account_number, bank_code = @bank_code, bank_name = @bank_name,
-			logo_hash = @logo_hash, logo = case when logo_hash = @logo_hash then logo else @new_logo end,
-			requests_per_minute = @requests_per_minute, credential_requests_per_minute = @credential_requests_per_minute, caps = @caps, clock = @clock,
-			status = @status, status_reason = @status_reason, status_changed_at = @status_changed_at,
-			status_changed_by = @status_changed_by, erase_at = @erase_at, erasure_waits_for = '',
-			external_id = @external_id, metadata = @metadata, updated_at = clock_timestamp(), version = version + 1
-		where tenant_id = @tenant returning `+tenantColumns, tenantArgs(t))
+	args := tenantFields(t).Args()
+	args["new_logo"] = t.NewLogo
+	updated, err := oneTenant(ctx, tx, updateTenant, args)
 	if err != nil {
 		return domain.Tenant{}, taken(err, t)
 	}
 	return updated, nil
-}
-
-// tenantArgs returns the columns that an update writes.
-func tenantArgs(t domain.Tenant) pg.Args {
-	return pg.Args{
-		"name": t.Name, "timezone": t.Timezone, "currency": t.Currency, "country": t.Country,
-		"auto_confirm": t.AutoConfirm, "hold_ttl_minutes": t.HoldTTLMinutes, "min_notice_minutes": t.MinNoticeMinutes,
-		"max_advance_days": t.MaxAdvanceDays, "confirm_on_deposit": t.ConfirmOnDeposit, "clock": t.Clock,
-		"refund_rules": t.RefundRules, "auto_refund": t.AutoRefund, "refund_late_payments": t.RefundLatePayments,
-		"invoice_prefix": t.InvoicePrefix, "invoice_year": t.InvoiceYear, "legal_name": t.LegalName, "address": t.Address, "tax_id": t.TaxID,
-		"tax_behavior": t.TaxBehavior, "default_taxes": t.DefaultTaxes, "locale": t.Locale,
-		"bank_account_holder": t.BankAccountHolder, "bank_account_number": t.BankAccountNumber, "bank_code": t.BankCode, "bank_name": t.BankName,
-		"logo_hash": t.LogoHash, "new_logo": t.NewLogo,
-		"status": t.Status, "status_reason": t.StatusReason, "status_changed_at": t.StatusChangedAt,
-		"status_changed_by": t.StatusChangedBy, "erase_at": t.EraseAt,
-		"requests_per_minute": t.RequestsPerMinute, "credential_requests_per_minute": t.CredentialRequestsPerMinute, "caps": t.Caps,
-		"external_id": t.ExternalID, "metadata": pg.JSONText(t.Metadata),
-	}
 }
 
 // Logo returns the logo of the caller's tenant, or domain.ErrLogoNotFound.
