@@ -176,13 +176,13 @@ func (t *Table[T]) Insert(more ...string) string {
 	return fmt.Sprintf("insert into %s as %s (tenant_id, livemode%s) values (@tenant, @live%s)", t.name, t.alias, columns, values)
 }
 
-// InsertNow is Insert with created_at and updated_at, which are the same instant. ctes are CTEs before the statement, without "with".
-func (t *Table[T]) InsertNow(ctes string, more ...string) string {
+// InsertNow is Insert with created_at and updated_at, which are the same instant. first are CTEs before the statement, without "with".
+func (t *Table[T]) InsertNow(first string, more ...string) string {
 	const at = "(select at from stamp)"
-	if ctes != "" {
-		ctes += ", "
+	if first != "" {
+		first += ", "
 	}
-	return "with " + ctes + "stamp as materialized (select clock_timestamp() as at) " +
+	return "with " + first + "stamp as materialized (select clock_timestamp() as at) " +
 		t.Insert(append(more, "created_at", at, "updated_at", at)...)
 }
 
