@@ -20,7 +20,7 @@ func TestAServiceFollowsFromTheList(t *testing.T) {
 	p := fresh(t, "DATABASE_URL="+shared.env["POSTGRES_URL"], "REDIS_URL="+shared.env["REDIS_URL"],
 		"KAFKA_BROKERS="+shared.env["KAFKA_BROKERS"], "HOLDFAST_PREFIX=example_")
 	addExample(t, p.root)
-	if planned := makeIn(t, p.root, "-n", "build"); !strings.Contains(planned, "build bin/example") {
+	if planned := makeIn(t, p.root, "-n", "build"); !strings.Contains(planned, "./services/example") {
 		t.Errorf("`make build` does not build it:\n%s", planned)
 	}
 	makeIn(t, p.root, "bin/local", "bin/gateway", "bin/example") // the other executables are from the checkout

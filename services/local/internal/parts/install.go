@@ -2,6 +2,7 @@ package parts
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -10,40 +11,10 @@ import (
 	"strings"
 )
 
-// quietInstall installs the packages in "$@" without starting or creating an instance of the system's own. Debian checks
-// policy-rc.d before it starts a service, and createcluster.conf before it creates a cluster. The script restores both files. If
-// it is killed, its next run restores them. The first argument is the system's root, empty except in tests.
-const quietInstall = `set -eu
-root=$1
-shift
-policy=$root/usr/sbin/policy-rc.d
-cluster=$root/etc/postgresql-common/createcluster.conf
-made_policy=
-restore() {
-	if [ -n "$made_policy" ]; then rm -f "$policy"; fi
-	if [ -f "$cluster.holdfast" ]; then mv "$cluster.holdfast" "$cluster"; fi
-}
-trap restore EXIT
-trap 'exit 130' INT TERM
-if [ ! -e "$policy" ] || grep -q holdfast "$policy"; then
-	printf '#!/bin/sh\n# of holdfast, while it installs\nexit 101\n' >"$policy"
-	chmod 755 "$policy"
-	made_policy=yes
-fi
-export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq
-case " $* " in *" postgresql "*)
-	apt-get install -y -qq --no-install-recommends postgresql-common
-	if [ -f "$cluster" ] && [ ! -f "$cluster.holdfast" ]; then cp -p "$cluster" "$cluster.holdfast"; fi
-	echo 'create_main_cluster = false' >>"$cluster"
-;; esac
-apt-get install -y -qq --no-install-recommends "$@"
-if [ -d "$root/run/systemd/system" ]; then
-	for service in postgresql redis-server; do
-		case " $* " in *" $service "*) systemctl disable "$service" || true ;; esac
-	done
-fi
-`
+// quietInstall installs packages without starting their services. make runs it too, while it builds.
+//
+//go:embed install.sh
+var quietInstall string
 
 // installer contains what an installation uses of the machine. Tests replace it.
 type installer struct {
