@@ -4,8 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/maypok86/otter/v2"
-
+	"holdfast.dev/libs/cache"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
@@ -22,7 +21,7 @@ const maxTenants = 10_000
 // is therefore visible to the first request after it, and no entry needs to expire.
 type Tenants struct {
 	client *peer.Client
-	cache  *otter.Cache[tenantKey, domain.Tenant]
+	cache  cache.Cache[tenantKey, domain.Tenant]
 }
 
 type tenantKey struct {
@@ -32,14 +31,14 @@ type tenantKey struct {
 
 // NewTenants creates Tenants with a client of identity.
 func NewTenants(client *peer.Client) *Tenants {
-	return &Tenants{client: client, cache: otter.Must(&otter.Options[tenantKey, domain.Tenant]{MaximumSize: maxTenants})}
+	return &Tenants{client: client, cache: cache.New[tenantKey](cache.Options[domain.Tenant]{Size: maxTenants})}
 }
 
 // Tenant returns the caller's tenant.
 func (t *Tenants) Tenant(ctx context.Context) (domain.Tenant, error) {
 	c := caller.FromContext(ctx)
 	key := tenantKey{tenant: c.Tenant, version: c.PolicyVersion}
-	if known, ok := t.cache.GetIfPresent(key); ok {
+	if known, ok := t.cache.Get(key); ok {
 		return known, nil
 	}
 	var got internalapi.Tenant

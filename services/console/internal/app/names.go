@@ -5,8 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
+	"holdfast.dev/libs/cache"
 	"holdfast.dev/libs/caller"
 
 	"holdfast.dev/services/console/internal/domain"
@@ -23,7 +22,7 @@ const (
 // Names caches the names of resources, so that a list shows names in place of ids.
 type Names struct {
 	services *peers.Services
-	cache    *otter.Cache[nameKey, string]
+	cache    cache.Cache[nameKey, string]
 }
 
 // nameKey separates the names of tenants and modes.
@@ -31,9 +30,7 @@ type nameKey struct{ tenant, mode, id string }
 
 // NewNames creates an empty cache.
 func NewNames(s *peers.Services) *Names {
-	return &Names{services: s, cache: otter.Must(&otter.Options[nameKey, string]{
-		MaximumSize: namesCached, ExpiryCalculator: otter.ExpiryWriting[nameKey, string](namesAge),
-	})}
+	return &Names{services: s, cache: cache.New[nameKey](cache.Options[string]{Size: namesCached, TTL: namesAge})}
 }
 
 func keyOf(c caller.Caller, id string) nameKey {
@@ -49,7 +46,7 @@ func (n *Names) Of(ctx context.Context, ids []string) map[string]string {
 		if r == nil || !r.HasPage() || n.operation(r).Allowed(ctx) != nil {
 			continue
 		}
-		if name, ok := n.cache.GetIfPresent(keyOf(who, id)); ok {
+		if name, ok := n.cache.Get(keyOf(who, id)); ok {
 			out[id] = name
 		} else if r.Whole { // one call returns all of them
 			requests[r.Name] = domain.Request{Operation: r.List}
@@ -115,5 +112,5 @@ func (n *Names) operation(r *domain.Resource) *domain.Operation {
 
 // Forget removes the name of a resource that has changed.
 func (n *Names) Forget(ctx context.Context, id string) {
-	n.cache.Invalidate(keyOf(caller.FromContext(ctx), id))
+	n.cache.Delete(keyOf(caller.FromContext(ctx), id))
 }

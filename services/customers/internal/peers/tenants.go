@@ -8,9 +8,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/cache"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/peer"
@@ -32,9 +31,9 @@ const (
 // of the tenant. Each signed caller carries this version, so the first request after a change sees the change.
 type Tenants struct {
 	client  *peer.Client
-	shown   *otter.Cache[versioned, domain.Invoicing]
-	working *otter.Cache[ids.Tenant, internalapi.Tenant]
-	logos   *otter.Cache[string, domain.Logo] // by hash
+	shown   cache.Cache[versioned, domain.Invoicing]
+	working cache.Cache[ids.Tenant, internalapi.Tenant]
+	logos   cache.Cache[string, domain.Logo] // by hash
 }
 
 type versioned struct {
@@ -45,13 +44,11 @@ type versioned struct {
 // NewTenants returns Tenants with a client of identity.
 func NewTenants(client *peer.Client) *Tenants {
 	return &Tenants{
-		client: client,
-		shown:  otter.Must(&otter.Options[versioned, domain.Invoicing]{MaximumSize: maxTenants}),
-		working: otter.Must(&otter.Options[ids.Tenant, internalapi.Tenant]{
-			MaximumSize: maxTenants, ExpiryCalculator: otter.ExpiryWriting[ids.Tenant, internalapi.Tenant](maxAge),
-		}),
-		logos: otter.Must(&otter.Options[string, domain.Logo]{
-			MaximumWeight: maxLogos, Weigher: func(_ string, l domain.Logo) uint32 { return uint32(len(l.Content)) },
+		client:  client,
+		shown:   cache.New[versioned](cache.Options[domain.Invoicing]{Size: maxTenants}),
+		working: cache.New[ids.Tenant](cache.Options[internalapi.Tenant]{Size: maxTenants, TTL: maxAge}),
+		logos: cache.New[string](cache.Options[domain.Logo]{
+			Size: maxLogos, Weight: func(l domain.Logo) uint32 { return uint32(len(l.Content)) },
 		}),
 	}
 }
@@ -60,7 +57,7 @@ func NewTenants(client *peer.Client) *Tenants {
 func (t *Tenants) Invoicing(ctx context.Context) (domain.Invoicing, error) {
 	c := caller.FromContext(ctx)
 	key := versioned{tenant: c.Tenant, version: c.PolicyVersion}
-	if shown, ok := t.shown.GetIfPresent(key); ok {
+	if shown, ok := t.shown.Get(key); ok {
 		return shown, nil
 	}
 	got, err := t.tenant(ctx, c.Tenant)
@@ -100,7 +97,7 @@ func (t *Tenants) Logo(ctx context.Context, hash string) (domain.Logo, error) {
 	if hash == "" {
 		return domain.Logo{}, nil
 	}
-	if logo, ok := t.logos.GetIfPresent(hash); ok {
+	if logo, ok := t.logos.Get(hash); ok {
 		return logo, nil
 	}
 	var got internalapi.TenantLogo
@@ -123,7 +120,7 @@ func (t *Tenants) Logo(ctx context.Context, hash string) (domain.Logo, error) {
 // Acting returns this service as the caller for a tenant, in the tenant's state at most 5 s ago.
 func (t *Tenants) Acting(ctx context.Context, tenant ids.Tenant, mode caller.Mode) (caller.Caller, error) {
 	c := caller.Service("customers", tenant, mode)
-	got, ok := t.working.GetIfPresent(tenant)
+	got, ok := t.working.Get(tenant)
 	if !ok {
 		var err error
 		if got, err = t.tenant(caller.With(ctx, c), tenant); err != nil {

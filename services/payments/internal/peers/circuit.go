@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
-	"github.com/maypok86/otter/v2"
 	"github.com/stripe/stripe-go/v76"
 
 	"holdfast.dev/libs/caller"
@@ -46,19 +45,18 @@ func newCircuit(id domain.AccountID, inFlight int) *circuit {
 }
 
 // circuit returns the circuit of an account. All keys that are not connected yet share one.
-func (s *Stripe) circuit(ctx context.Context, id domain.AccountID) (*circuit, error) {
-	return s.circuits.Get(ctx, id, otter.LoaderFunc[domain.AccountID, *circuit](
-		func(context.Context, domain.AccountID) (*circuit, error) { return newCircuit(id, s.inFlight), nil }))
+func (s *Stripe) circuit(id domain.AccountID) *circuit {
+	if c, ok := s.circuits.Get(id); ok {
+		return c
+	}
+	return s.circuits.Add(id, newCircuit(id, s.inFlight))
 }
 
 // do sends one call for an account if the calls in progress are below the limit and the circuit is not open. It waits for that for
 // up to half of a call's time. If do itself returns a *domain.BusyError, nothing was sent.
 func do[T any](ctx context.Context, s *Stripe, a domain.Account, call func(ctx context.Context) (T, error)) (T, error) {
 	var none T
-	c, err := s.circuit(ctx, a.ID)
-	if err != nil {
-		return none, err
-	}
+	c := s.circuit(a.ID)
 	leave, err := c.enter(ctx, s.timeout/2)
 	if err != nil {
 		return none, err

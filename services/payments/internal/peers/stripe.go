@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/maypok86/otter/v2"
 	"github.com/stripe/stripe-go/v76"
 	"github.com/stripe/stripe-go/v76/account"
 	"github.com/stripe/stripe-go/v76/paymentintent"
 
+	"holdfast.dev/libs/cache"
 	"holdfast.dev/libs/caller"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -39,7 +39,7 @@ type Stripe struct {
 	backend  stripe.Backend
 	timeout  time.Duration
 	inFlight int
-	circuits *otter.Cache[domain.AccountID, *circuit]
+	circuits cache.Cache[domain.AccountID, *circuit]
 }
 
 // NewStripe returns a Stripe with a base URL without /v1. inFlight limits the parallel calls of one account.
@@ -54,7 +54,7 @@ func NewStripe(url string, timeout time.Duration, inFlight int) *Stripe {
 			LeveledLogger: &stripe.LeveledLogger{Level: stripe.LevelNull},
 		}),
 		timeout: timeout, inFlight: inFlight,
-		circuits: otter.Must(&otter.Options[domain.AccountID, *circuit]{MaximumSize: maxAccounts}),
+		circuits: cache.New[domain.AccountID](cache.Options[*circuit]{Size: maxAccounts}),
 	}
 }
 

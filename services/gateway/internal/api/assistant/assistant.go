@@ -15,10 +15,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/maypok86/otter/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/cache"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/command"
 	"holdfast.dev/proto"
@@ -58,7 +58,7 @@ type Endpoint struct {
 	loop     loop
 	baseURL  string
 	remedies map[string]string
-	servers  *otter.Cache[key, *mcp.Server]
+	servers  cache.Cache[key, *mcp.Server]
 	handler  http.Handler
 }
 
@@ -66,7 +66,7 @@ type Endpoint struct {
 func New(publicURL string, gateway http.Handler, log *slog.Logger) *Endpoint {
 	e := &Endpoint{
 		loop: loop{gateway}, baseURL: publicURL + "/api/v1", remedies: map[string]string{},
-		servers: otter.Must(&otter.Options[key, *mcp.Server]{MaximumSize: maxServers, ExpiryCalculator: otter.ExpiryWriting[key, *mcp.Server](serverTTL)}),
+		servers: cache.New[key](cache.Options[*mcp.Server]{Size: maxServers, TTL: serverTTL}),
 	}
 	for _, code := range proto.ErrorCodes {
 		e.remedies[code.Code] = code.Remedy
@@ -112,7 +112,7 @@ func (e *Endpoint) Serve(w http.ResponseWriter, r *http.Request, from Client, bo
 // server returns the tools of a credential. Its first message reads the tenant.
 func (e *Endpoint) server(ctx context.Context, from Client) (*mcp.Server, error) {
 	k := key{sha256.Sum256([]byte(from.Token)), from.Version}
-	if server, ok := e.servers.GetIfPresent(k); ok {
+	if server, ok := e.servers.Get(k); ok {
 		return server, nil
 	}
 	client, err := holdfast.New(holdfast.WithBaseURL(e.baseURL), holdfast.WithAPIKey(from.Token),
