@@ -5,10 +5,8 @@ GO := go
 SERVICES := $(shell sed -n 's/^  \([a-z][a-z0-9]*\):.*/\1/p' proto/services.yaml)
 # The folders whose tests run side by side.
 TESTED := libs proto $(addprefix services/,$(SERVICES)) loadtest charts release examples sdks sdks/go
-# The SDK for Go is a module of its own, which go.work adds for editors. A build reads one go.mod.
+# The SDK for Go and libs/replaced are modules of their own, which go.work adds for editors. A build reads one go.mod.
 export GOWORK := off
-# As in images. It also spares the C compiler.
-export CGO_ENABLED := 0
 TOOLS := $(HOME)/.cache/holdfast/bin
 GOLANGCI := $(TOOLS)/golangci-lint-2.15.0
 export HELM := $(TOOLS)/helm-3.22.0

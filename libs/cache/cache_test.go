@@ -39,27 +39,27 @@ func TestCache(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	t.Parallel()
-	count := func(o cache.Options[int]) (kept int) {
+	count := func(o cache.Options[int]) (left int) {
 		c := cache.New[int, int](o)
 		for i := range 10_000 {
 			c.Set(i, i)
 		}
 		deadline := time.Now().Add(30 * time.Second) // values above the bound are deleted soon, not at once
-		for kept = 10_000; kept > 100 && time.Now().Before(deadline); {
-			kept = 0
+		for left = 10_000; left > 100 && time.Now().Before(deadline); {
+			left = 0
 			for i := range 10_000 {
 				if _, ok := c.Get(i); ok {
-					kept++
+					left++
 				}
 			}
 		}
-		return kept
+		return left
 	}
-	if kept := count(cache.Options[int]{Size: 100}); kept == 0 || kept > 100 {
-		t.Errorf("%d values", kept)
+	if left := count(cache.Options[int]{Size: 100}); left == 0 || left > 100 {
+		t.Errorf("%d values", left)
 	}
-	if kept := count(cache.Options[int]{Size: 500, Weight: func(int) uint32 { return 10 }}); kept == 0 || kept > 50 {
-		t.Errorf("%d values of weight 10", kept)
+	if left := count(cache.Options[int]{Size: 500, Weight: func(int) uint32 { return 10 }}); left == 0 || left > 50 {
+		t.Errorf("%d values of weight 10", left)
 	}
 }
 
