@@ -254,6 +254,14 @@ func (d *drill) repair(t *testing.T, since time.Time) {
 	}
 }
 
+// ledger records the payments that payments has lost.
+func (d *drill) ledger(t *testing.T, since time.Time) {
+	t.Helper()
+	if out, err := d.commands(t, since, "ledger"); err != nil {
+		t.Fatalf("ledger: %v\n%s", err, out)
+	}
+}
+
 func (d *drill) skipNumbers(t *testing.T) {
 	t.Helper()
 	if out, err := d.doc(t, d.newest, 3); err != nil {
@@ -288,9 +296,7 @@ func (d *drill) converge(t *testing.T, since time.Time) int {
 		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
 			var err error
 			if out, err = d.doc(t, since, 1); err == nil {
-				if out, err := d.commands(t, since, "ledger"); err != nil {
-					t.Fatalf("ledger: %v\n%s", err, out)
-				}
+				d.ledger(t, since)
 				var found []string
 				t.Cleanup(func() {
 					if t.Failed() && len(found) > 0 {
