@@ -33,16 +33,17 @@ var emitters = map[string]emitter{
 
 func main() {
 	views := flag.String("views", "", "only write the documents for generators of types to this folder")
+	served := flag.String("address", address, "the URL in these documents")
 	flag.Parse()
-	if err := run(*views); err != nil {
+	if err := run(*views, *served); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}
 }
 
-func run(views string) error {
+func run(views, served string) error {
 	if views != "" {
-		return writeViews(views)
+		return writeViews(views, served)
 	}
 	m, err := model.Read()
 	if err != nil {
@@ -82,7 +83,7 @@ const address = "https://holdfast.invalid"
 
 // writeViews writes openapi-full.json and openapi-sdk.json, the served contract and its view for generators of clients;
 // openapi-webhooks.json, the requests of deliveries; and openapi-go.json, the schemas of the Go SDK.
-func writeViews(folder string) error {
+func writeViews(folder, address string) error {
 	served, err := view.New(proto.OpenAPI, address)
 	if err != nil {
 		return err

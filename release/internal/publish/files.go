@@ -51,7 +51,10 @@ func (b *builder) files(ctx context.Context, index Index) error {
 // contract writes the documents that the platform serves, and the contract of the platform API if there is one.
 func (b *builder) contract(ctx context.Context) error {
 	folder := filepath.Join(b.Folder, "contract")
-	if _, err := b.runIn(ctx, "proto", "go", "run", "./matrix", "-views", folder); err != nil {
+	if _, err := b.run(ctx, "go", "run", "./sdks/generate", "-address", "http://127.0.0.1:8080", "-views", folder); err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(folder, "openapi-go.json")); err != nil { // only for the Go SDK
 		return err
 	}
 	text, err := os.ReadFile(filepath.Join(b.root, "proto/platform.yaml"))
