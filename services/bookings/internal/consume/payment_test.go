@@ -1,6 +1,7 @@
 package consume_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,8 +15,10 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/repair"
 	"holdfast.dev/proto/internalapi"
 
+	"holdfast.dev/services/bookings/internal/app"
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/store"
 )
@@ -170,8 +173,8 @@ func TestRefundedAndDisputed(t *testing.T) {
 	}
 }
 
-// TestPaymentInAnotherCurrency checks that a payment in a currency other than the booking's is listed, and counts neither as paid nor as
-// disputed.
+// TestPaymentInAnotherCurrency checks that a payment in a currency other than the booking's is listed, is a copy for a repair, and counts
+// neither as paid nor as disputed.
 func TestPaymentInAnotherCurrency(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
@@ -182,6 +185,11 @@ func TestPaymentInAnotherCurrency(t *testing.T) {
 	card.Disputed = true
 	w.handle(w.account(l, card))
 	w.is(id, "pending", 0, "unpaid", 1)
+	var copies bytes.Buffer
+	if err := repair.WriteCopies(t.Context(), w.DB.OwnerURL, "bookings", app.Repair().Copies, time.Now(), &copies); err != nil ||
+		!strings.Contains(copies.String(), `:EUR","version":0}`) {
+		t.Errorf("%v, the account is not among the copies: %s", err, copies.String())
+	}
 	if list := w.payments(id); len(list) != 1 || list[0].Amount.Currency != "EUR" || !list[0].Disputed {
 		t.Errorf("%+v", list)
 	}
