@@ -30,9 +30,6 @@ type Amount struct {
 	Currency string `json:"currency"`
 }
 
-// Known reports whether code is an upper-case ISO 4217 currency.
-func Known(code string) bool { return currency.IsValid(code) }
-
 // Decimals returns the number of decimal places of the currency in ISO 4217: 0 for JPY, 2 for USD, 3 for KWD.
 func Decimals(code string) (int, error) {
 	d, ok := currency.GetDigits(code)
