@@ -75,9 +75,9 @@ bin/%: FORCE | $(ASSETS)
 	@mkdir -p bin; echo "build $@"; $(COMPILE) $(STAMP) -o $@ ./$(SOURCE)
 
 # The services with failpoints: the steps at which the end-to-end suite crashes them.
-CRASHED = $(sort $(foreach s,$(SERVICES),$(if $(shell grep -rl --include='*.go' 'failpoint\.Here' services/$s),$s)))
+FAILPOINTS = $(sort $(foreach s,$(SERVICES),$(if $(shell grep -rl --include='*.go' 'failpoint\.Here' services/$s),$s)))
 failpoints:
-	@echo "build bin/failpoints/"; $(COMPILE) -ldflags=-w -tags failpoints -o bin/failpoints/ $(addprefix ./services/,$(CRASHED))
+	@echo "build bin/failpoints/"; $(COMPILE) -ldflags=-w -tags failpoints -o bin/failpoints/ $(addprefix ./services/,$(FAILPOINTS))
 
 FORCE:
 

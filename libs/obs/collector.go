@@ -94,7 +94,7 @@ func (c *collector) send(ctx context.Context, body []byte) error {
 	if err != nil {
 		return err
 	}
-	req.Header = c.headers
+	req.Header = c.headers.Clone()
 	resp, err := c.client.Do(req)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errCollectorBusy, err)

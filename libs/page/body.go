@@ -80,14 +80,14 @@ func count(ctx context.Context, q pg.Q, n *int, sql string, args []any) error {
 }
 
 // Body returns the response of a list: its rows in their public form, as many as MaxBytes allows and at least one.
-func Body[T, V any](c *Codec, r Request, rows Rows[T], place func(T) SortKey, shape func(T) V) ([]byte, error) {
+func Body[T, V any](c *Codec, r Request, rows Rows[T], key func(T) SortKey, shape func(T) V) ([]byte, error) {
 	data, more, err := Fit(rows, shape)
 	if err != nil {
 		return nil, err
 	}
 	next := ""
 	if more {
-		next = c.Next(r, r.position(place(rows.Items[len(data)-1])))
+		next = c.Next(r, r.position(key(rows.Items[len(data)-1])))
 	}
 	return httpx.ListBody(data, more, next), nil
 }
@@ -115,8 +115,8 @@ func FitWithin[T, V any](rows Rows[T], most int, shape func(T) V) (data []json.R
 }
 
 // Send responds with the result of Body.
-func Send[T, V any](c *gin.Context, pages *Codec, r Request, rows Rows[T], place func(T) SortKey, shape func(T) V) error {
-	body, err := Body(pages, r, rows, place, shape)
+func Send[T, V any](c *gin.Context, pages *Codec, r Request, rows Rows[T], key func(T) SortKey, shape func(T) V) error {
+	body, err := Body(pages, r, rows, key, shape)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (r Request) position(p SortKey) Position {
 // the request prefers it. read reads the rows.
 func Serve[T, V any](
 	c *gin.Context, pages *Codec, db *pg.DB,
-	read func(ctx context.Context, q pg.Q, r Request) (Rows[T], error), place func(T) SortKey, shape func(T, api.Mode) V,
+	read func(ctx context.Context, q pg.Q, r Request) (Rows[T], error), key func(T) SortKey, shape func(T, api.Mode) V,
 ) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
 	mode := httpx.Mode(ctx)
@@ -154,13 +154,13 @@ func Serve[T, V any](
 		return err
 	}
 	if csv {
-		return serveCSV(c, r, func(ctx context.Context, r Request) (Rows[T], error) { return read(ctx, r.Reader(ctx, db), r) }, place, show)
+		return serveCSV(c, r, func(ctx context.Context, r Request) (Rows[T], error) { return read(ctx, r.Reader(ctx, db), r) }, key, show)
 	}
 	rows, err := read(ctx, r.Reader(ctx, db), r)
 	if err != nil {
 		return err
 	}
-	return Send(c, pages, r, rows, place, show)
+	return Send(c, pages, r, rows, key, show)
 }
 
 // Shown is a row with its public body, for lists that create the bodies of all rows together.
@@ -170,10 +170,10 @@ type Shown[V any] struct {
 }
 
 // Show pairs rows with their bodies. If only the first rows have bodies, the others are on the next page.
-func Show[T, V any](rows Rows[T], bodies []V, place func(T) SortKey) Rows[Shown[V]] {
+func Show[T, V any](rows Rows[T], bodies []V, key func(T) SortKey) Rows[Shown[V]] {
 	shown := Rows[Shown[V]]{Items: make([]Shown[V], 0, len(bodies)), More: rows.More || len(bodies) < len(rows.Items)}
 	for i, body := range bodies {
-		shown.Items = append(shown.Items, Shown[V]{place(rows.Items[i]), body})
+		shown.Items = append(shown.Items, Shown[V]{key(rows.Items[i]), body})
 	}
 	return shown
 }

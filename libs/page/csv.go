@@ -43,7 +43,7 @@ func refusePaging(q contract.Query) error {
 
 // serveCSV responds with all rows of a list, page by page.
 func serveCSV[T, V any](
-	c *gin.Context, r Request, read func(ctx context.Context, r Request) (Rows[T], error), place func(T) SortKey, shape func(T) V,
+	c *gin.Context, r Request, read func(ctx context.Context, r Request) (Rows[T], error), key func(T) SortKey, shape func(T) V,
 ) error {
 	op := httpx.Operation(c)
 	obs.SetRoute(c.Request.Context(), httpx.CSVRoute(op))
@@ -60,7 +60,7 @@ func serveCSV[T, V any](
 		if err != nil {
 			return err
 		}
-		return sendAll(ctx, w, newTable(op.CSV, expand, zone), r, size, read, place, shape)
+		return sendAll(ctx, w, newTable(op.CSV, expand, zone), r, size, read, key, shape)
 	})
 }
 
@@ -82,7 +82,7 @@ func checkCount[T any](ctx context.Context, r Request, op *contract.Operation, r
 // sendAll reads and writes one page after the other. Each page is a separate statement.
 func sendAll[T, V any](
 	ctx context.Context, w io.Writer, t *table, r Request, size int,
-	read func(ctx context.Context, r Request) (Rows[T], error), place func(T) SortKey, shape func(T) V,
+	read func(ctx context.Context, r Request) (Rows[T], error), key func(T) SortKey, shape func(T) V,
 ) error {
 	out := t.appendHeader(nil)
 	for sent := 0; ; {
@@ -110,7 +110,7 @@ func sendAll[T, V any](
 			return nil
 		}
 		out = out[:0]
-		at := r.position(place(shown[len(shown)-1]))
+		at := r.position(key(shown[len(shown)-1]))
 		r.After = &at
 	}
 }

@@ -40,8 +40,7 @@ func Run(ctx context.Context, url, script string, d time.Duration, base int) (fl
 	return rate(out)
 }
 
-// rate reads the transactions per second in pgbench's report, which has no such line if no transaction was committed in
-// time.
+// rate reads the transactions per second in pgbench's report. The report has none if no transaction was committed in time.
 func rate(out []byte) (float64, error) {
 	if none.Match(out) {
 		return 0, nil
