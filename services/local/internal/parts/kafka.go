@@ -47,9 +47,14 @@ func (h *Host) StartKafka(ctx context.Context, k Kafka) error {
 	return h.await(ctx, k.Name, k.ready)
 }
 
+var errNoEmbedded = errors.New("bin/local-kafka is missing: run `make bin/local-kafka`")
+
 // embeddedSpec runs our own broker as the current user, because its executable can be in a folder that the servers' user cannot
 // read.
 func (h *Host) embeddedSpec(k Kafka) (supervise.Spec, error) {
+	if _, err := os.Stat(k.Embedded); err != nil {
+		return supervise.Spec{}, errNoEmbedded
+	}
 	dir := filepath.Join(h.Dir, k.Name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return supervise.Spec{}, err
