@@ -24,6 +24,9 @@ import (
 // livePageTime is how long a page receives updates before it must reconnect.
 const livePageTime = 15 * time.Minute
 
+// livePages is how many pages of this process receive updates; further pages are not updated.
+const livePages = 2000
+
 // Time limit of one call. A call to a payment gateway takes longer than a call inside the platform.
 const (
 	callTimeout    = 10 * time.Second
@@ -80,7 +83,7 @@ func build(cfg Config, publicURL string) (*gin.Engine, *api.Server, error) {
 		return nil, nil, err
 	}
 	server, err := api.New(api.Options{
-		App: &app.App{Services: services, Names: app.NewNames(services), Now: time.Now}, Operations: operations, Messages: messages, Live: app.NewLive(services, cfg.Live), LiveTime: livePageTime,
+		App: &app.App{Services: services, Names: app.NewNames(services), Now: time.Now}, Operations: operations, Messages: messages, Live: app.NewLive(services, livePages), LiveTime: livePageTime,
 		PublicURL: publicURL, Now: time.Now,
 	})
 	if err != nil {

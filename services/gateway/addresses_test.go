@@ -38,7 +38,7 @@ func TestUpstreamsFollowTheList(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		created, err := upstreams(Config{Upstreams: peer.Addresses{Pattern: "http://{service}:8080"}, UpstreamMaxConns: 1, UpstreamTenantCalls: 1}, spec,
+		created, err := upstreams(Config{Upstreams: peer.Addresses{Pattern: "http://{service}:8080"}, bounds: standard}, spec,
 			&caller.Signer{From: "gateway", Keys: keys}, slog.New(slog.DiscardHandler), app.NewMetrics(prometheus.NewRegistry()))
 		if c.want == "" && (err != nil || len(created) != len(targets())) {
 			t.Errorf("%s: %d upstreams, %v", c.name, len(created), err)

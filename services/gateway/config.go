@@ -16,6 +16,8 @@ import (
 // Config contains the gateway's own settings, in addition to service.Common, which has the timeouts and limits of the HTTP
 // server.
 type Config struct {
+	bounds
+
 	RedisURL     secret.Setting `env:"REDIS_URL,required" secret:"url"` // URL of one server, a Cluster or Sentinels
 	Redis        redisx.Access  // certificates, and the login for Sentinels
 	RedisTimeout time.Duration  `env:"REDIS_TIMEOUT" envDefault:"100ms"` // how long a request waits for Redis; then it and the next ones continue without Redis until it responds again
@@ -23,36 +25,44 @@ type Config struct {
 	Upstreams peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"` // URL of the services; UPSTREAM_<NAME>_URL replaces it for one service
 	SignKeys  secret.Setting `env:"CALLER_SIGN_KEYS,required" secret:"true"`         // keys to sign calls to the services: <target>=<kid>:<hex>,…
 
-	UpstreamTimeout  time.Duration `env:"UPSTREAM_TIMEOUT" envDefault:"10s"`         // time limit of one call, or until the header of a stream arrives; then 504
-	GatewayTimeout   time.Duration `env:"UPSTREAM_GATEWAY_TIMEOUT" envDefault:"30s"` // the same for a service that waits for a payment gateway; longer than that service's own calls take
-	UpstreamMaxConns int           `env:"UPSTREAM_MAX_CONNS" envDefault:"256"`       // maximum number of connections to each service
+	UpstreamTimeout time.Duration `env:"UPSTREAM_TIMEOUT" envDefault:"10s"` // time limit of one call, or until the header of a stream arrives; then 504
 
-	UpstreamTenantCalls int `env:"UPSTREAM_CALLS_PER_TENANT" envDefault:"16"` // how many calls of a tenant, or of an address without a credential, run at once in each service; further ones wait; a quarter of UPSTREAM_MAX_CONNS for a service that waits for payment gateways
-
-	StreamsPerCredential   int           `env:"STREAMS_PER_CREDENTIAL" envDefault:"10"`  // maximum number of open streams of a credential in this process; one more returns 429
-	DownloadsPerCredential int           `env:"DOWNLOADS_PER_CREDENTIAL" envDefault:"2"` // maximum number of parallel CSV downloads and exports of a credential in this process; one more returns 429
-	MCPMessagesPerTenant   int           `env:"MCP_MESSAGES_PER_TENANT" envDefault:"16"` // maximum number of messages of assistants (MCP) of a tenant in one mode that this process handles at the same time; one more returns 429
-	StreamWriteTimeout     time.Duration `env:"STREAM_WRITE_TIMEOUT" envDefault:"30s"`   // time limit of one write to a stream's client; then the stream is closed
-
-	BodyBytesPerCredential int64         `env:"BODY_BYTES_PER_CREDENTIAL" envDefault:"8388608"` // maximum size of a credential's request bodies in this process; more return 429
-	BodyBytes              int64         `env:"BODY_BYTES" envDefault:"67108864"`               // maximum size of all request bodies in this process; more return 503
-	BodyStallTimeout       time.Duration `env:"BODY_STALL_TIMEOUT" envDefault:"5s"`             // longest pause while a body is received; then the request ends
+	BodyBytes int64 `env:"BODY_BYTES" envDefault:"67108864"` // maximum size of all request bodies in this process; more return 503
 
 	Compressions int `env:"COMPRESSIONS" envDefault:"1"` // maximum number of responses that this process compresses at the same time, 0 to 64; others are sent uncompressed, and 0 turns compression off
 
-	RateLimit         int64         `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`                // requests per minute of one credential
-	TenantRateLimit   int64         `env:"TENANT_RATE_LIMIT_PER_MINUTE" envDefault:"0"`           // requests per minute of all credentials of a tenant in one mode, over all gateways; 0 is five times RATE_LIMIT_PER_MINUTE, and at least 3000
-	TokenRateLimit    int64         `env:"TOKEN_RATE_LIMIT_PER_MINUTE" envDefault:"60"`           // requests per minute of one token in a path, such as a calendar feed's
-	EventRateLimit    int64         `env:"GATEWAY_EVENT_RATE_LIMIT_PER_MINUTE" envDefault:"6000"` // events per minute of one payment gateway account from one address
-	OAuthRateLimit    int64         `env:"OAUTH_RATE_LIMIT_PER_MINUTE" envDefault:"6000"`         // requests per minute of one network to the OAuth endpoints and pages; the same number to the console
-	UnknownPerSecond  int           `env:"UNKNOWN_KEYS_PER_SECOND" envDefault:"100"`              // lookups per second in this process that may find no credential; a request that waits longer than a second returns 429
-	PrincipalCacheTTL time.Duration `env:"PRINCIPAL_CACHE_TTL" envDefault:"30s"`                  // how long a credential is cached
-	ContinueTraces    bool          `env:"CLIENT_TRACEPARENT" envDefault:"false"`                 // whether requests continue the trace of the client's traceparent and follow its sampling decision; false: each request starts a new trace, and TRACE_SAMPLE_RATIO decides
-	TrustedProxyHops  int           `env:"TRUSTED_PROXY_HOPS" envDefault:"0"`                     // number of trusted proxies in front of the gateway that add to X-Forwarded-For
+	RateLimit         int64         `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`        // requests per minute of one credential
+	TenantRateLimit   int64         `env:"TENANT_RATE_LIMIT_PER_MINUTE" envDefault:"0"`   // requests per minute of all credentials of a tenant in one mode, over all gateways; 0 is five times RATE_LIMIT_PER_MINUTE, and at least 3000
+	OAuthRateLimit    int64         `env:"OAUTH_RATE_LIMIT_PER_MINUTE" envDefault:"6000"` // requests per minute of one network to the OAuth endpoints and pages; the same number to the console
+	PrincipalCacheTTL time.Duration `env:"PRINCIPAL_CACHE_TTL" envDefault:"30s"`          // how long a credential is cached
+	ContinueTraces    bool          `env:"CLIENT_TRACEPARENT" envDefault:"false"`         // whether requests continue the trace of the client's traceparent and follow its sampling decision; false: each request starts a new trace, and TRACE_SAMPLE_RATIO decides
+	TrustedProxyHops  int           `env:"TRUSTED_PROXY_HOPS" envDefault:"0"`             // number of trusted proxies in front of the gateway that add to X-Forwarded-For
 
 	Kafka           kafkax.Settings // brokers for the request log, and how to connect to them
 	RequestCounts   string          `env:"REQUEST_COUNTS_PATH"`                 // file of 8 MB for the counts of requests that Kafka does not have yet, so that a process that is killed loses none; only one process can use it; empty: they are in memory
 	RequestLogReads float64         `env:"REQUEST_LOG_READS" envDefault:"0.01"` // share of the successful reads in the request log, 0 to 1; it has all writes and errors
+}
+
+// bounds are the limits that nobody needs to choose. Tests lower them. "Per process" means that n gateways allow n times as much.
+type bounds struct {
+	GatewayTimeout         time.Duration // of a call to a service that waits for a payment gateway; longer than that service's own calls take
+	UpstreamMaxConns       int           // connections to each service
+	UpstreamTenantCalls    int           // calls of a tenant, or of an address without a credential, that run at once in each service
+	StreamsPerCredential   int           // open streams of a credential, per process
+	DownloadsPerCredential int           // parallel CSV downloads and exports of a credential, per process
+	MCPMessagesPerTenant   int           // messages of assistants of a tenant in one mode at the same time, per process
+	StreamWriteTimeout     time.Duration // of one write to a stream's client; then the stream is closed
+	BodyBytesPerCredential int64         // request bodies of a credential in flight, per process
+	BodyStallTimeout       time.Duration // longest pause while a body is received
+	TokenRateLimit         int64         // requests per minute of one token in a path, such as a calendar feed's
+	EventRateLimit         int64         // events per minute of one payment gateway account from one address
+	UnknownPerSecond       int           // lookups per second that may find no credential, per process
+}
+
+var standard = bounds{
+	GatewayTimeout: 30 * time.Second, UpstreamMaxConns: 256, UpstreamTenantCalls: 16, StreamsPerCredential: 10, DownloadsPerCredential: 2,
+	MCPMessagesPerTenant: 16, StreamWriteTimeout: 30 * time.Second, BodyBytesPerCredential: 8 << 20, BodyStallTimeout: 5 * time.Second,
+	TokenRateLimit: 60, EventRateLimit: 6000, UnknownPerSecond: 100,
 }
 
 // limits returns the limits of tenants without their own.
@@ -72,11 +82,7 @@ const (
 
 // check rejects limits that would block every request.
 func (c *Config) check() error {
-	for name, n := range map[string]int64{
-		"TOKEN_RATE_LIMIT_PER_MINUTE": c.TokenRateLimit, "GATEWAY_EVENT_RATE_LIMIT_PER_MINUTE": c.EventRateLimit, "OAUTH_RATE_LIMIT_PER_MINUTE": c.OAuthRateLimit, "DOWNLOADS_PER_CREDENTIAL": int64(c.DownloadsPerCredential),
-		"MCP_MESSAGES_PER_TENANT": int64(c.MCPMessagesPerTenant), "UPSTREAM_MAX_CONNS": int64(c.UpstreamMaxConns), "UPSTREAM_CALLS_PER_TENANT": int64(c.UpstreamTenantCalls), "UNKNOWN_KEYS_PER_SECOND": int64(c.UnknownPerSecond),
-		"BODY_BYTES_PER_CREDENTIAL": c.BodyBytesPerCredential, "BODY_BYTES": c.BodyBytes, "BODY_STALL_TIMEOUT": int64(c.BodyStallTimeout),
-	} {
+	for name, n := range map[string]int64{"OAUTH_RATE_LIMIT_PER_MINUTE": c.OAuthRateLimit, "BODY_BYTES": c.BodyBytes} {
 		if n < 1 {
 			return fmt.Errorf("%s must be greater than 0", name)
 		}

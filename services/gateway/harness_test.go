@@ -97,10 +97,8 @@ func newWorld(t testing.TB) *world {
 	w.cfg = Config{
 		RedisURL: secret.New(testRedisURL(t)), RedisTimeout: 2 * time.Second,
 		Upstreams: peer.Addresses{Pattern: w.service.url, Own: map[string]string{"identity": w.identity.url}},
-		SignKeys:  secret.New(strings.Join(sign, ",")), UpstreamTimeout: 10 * time.Second, GatewayTimeout: 30 * time.Second, UpstreamMaxConns: 256, UpstreamTenantCalls: 16,
-		StreamsPerCredential: 10, MCPMessagesPerTenant: 16, DownloadsPerCredential: 2, StreamWriteTimeout: 30 * time.Second,
-		BodyBytesPerCredential: 8 << 20, BodyBytes: 64 << 20, BodyStallTimeout: 5 * time.Second,
-		RateLimit: 600, Compressions: 1, TokenRateLimit: 60, EventRateLimit: 6000, OAuthRateLimit: 6000, UnknownPerSecond: 100, PrincipalCacheTTL: 30 * time.Second,
+		SignKeys:  secret.New(strings.Join(sign, ",")), UpstreamTimeout: 10 * time.Second, bounds: standard,
+		BodyBytes: 64 << 20, RateLimit: 600, Compressions: 1, OAuthRateLimit: 6000, PrincipalCacheTTL: 30 * time.Second,
 		Kafka: kafkax.Settings{Brokers: []string{noBroker}}, // tests of the request log set others
 	}
 	return w

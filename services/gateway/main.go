@@ -9,7 +9,7 @@ import (
 )
 
 func main() {
-	var cfg Config
+	cfg := Config{bounds: standard}
 	service.Main(service.App{
 		Name:   "gateway",
 		Config: &cfg,

@@ -19,5 +19,4 @@ type Config struct {
 	StripeTimeout  time.Duration  `env:"STRIPE_TIMEOUT" envDefault:"10s"`                         // time limit of one call
 	ReconcileEvery time.Duration  `env:"RECONCILE_INTERVAL" envDefault:"1h"`                      // time between two comparisons of a gateway account with Stripe
 	ReconcileGrace time.Duration  `env:"RECONCILE_GRACE" envDefault:"30s"`                        // how long a difference must last before it counts, because an event may still arrive
-	StripeInFlight int            `env:"STRIPE_IN_FLIGHT" envDefault:"64"`                        // maximum number of parallel calls for one gateway account in this process
 }

@@ -22,6 +22,8 @@ const (
 	maxWait    = 5 * time.Second        // how long a request waits for another request's call
 	countEvery = 15 * time.Second       // how often to count what waits for the gateway
 	sweepEvery = 10 * time.Minute       // how often to delete old rows
+
+	stripeInFlight = 64 // parallel calls for one gateway account in this process
 )
 
 // wire builds everything and registers it with rt. The parts stop in reverse order.
@@ -45,7 +47,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	consumer := p.Consume(topicHandlers.Handle)
 	consumer.HandleBatch, consumer.FetchWait = topicHandlers.HandleBatch, fetchWait
 
-	accounts, stripe := store.Accounts{Box: box}, peers.NewStripe(cfg.StripeURL, cfg.StripeTimeout, cfg.StripeInFlight)
+	accounts, stripe := store.Accounts{Box: box}, peers.NewStripe(cfg.StripeURL, cfg.StripeTimeout, stripeInFlight)
 	bookings := &peers.Bookings{Client: to["bookings"]}
 	intents := &app.Intents{
 		DB: p.DB, Accounts: accounts, Gateway: stripe,

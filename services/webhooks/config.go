@@ -14,7 +14,6 @@ type Config struct {
 	Breaker        bool           `env:"WEBHOOK_BREAKER" envDefault:"true"`                       // pause deliveries to endpoints that fail repeatedly
 	MaxConcurrency int            `env:"WEBHOOK_MAX_IN_FLIGHT" envDefault:"1024"`                 // maximum number of attempts in flight, over all endpoints
 	MaxBytes       int            `env:"WEBHOOK_MAX_BYTES" envDefault:"67108864"`                 // maximum size of the bodies in flight
-	Streams        int            `env:"STREAMS_PER_TENANT" envDefault:"100"`                     // maximum number of open streams of a tenant in this process; one more returns 429
 }
 
 // defaults returns the defaults that differ from those of the shared settings.

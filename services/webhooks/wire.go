@@ -23,6 +23,7 @@ const (
 	maintainEvery = time.Hour
 	streamLife    = 5 * time.Minute
 	streamPoll    = time.Second
+	tenantStreams = 100 // open streams of a tenant in this process; one more returns 429
 	streamGap     = 100 * time.Millisecond
 )
 
@@ -51,7 +52,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	}
 	rt.Go("dispatcher", dispatcher.Run)
 
-	notifier, queue := &app.Notifier{MinInterval: streamGap, MaxStreams: cfg.Streams}, &store.Queue{Wake: dispatcher.Wake}
+	notifier, queue := &app.Notifier{MinInterval: streamGap, MaxStreams: tenantStreams}, &store.Queue{Wake: dispatcher.Wake}
 	intake := &app.Intake{
 		DB: p.DB, Worker: p.Worker, Queue: queue, Notifier: notifier, BatchBytes: rt.Common.BatchBytes, Now: time.Now, Contract: p.Contract, Idempotency: p.Idempotency,
 	}

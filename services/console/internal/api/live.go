@@ -23,8 +23,7 @@ const (
 	livePath = "/admin/:tenant/:mode/live"
 )
 
-// Limits of streams and downloads for a session and an operator. Before that, the gateway limits those of a cookie with
-// STREAMS_PER_CREDENTIAL and DOWNLOADS_PER_CREDENTIAL.
+// Limits of streams and downloads for a session and an operator. Before that, the gateway limits those of a cookie.
 const (
 	streamsOfSession, streamsOfOperator     = 10, 20
 	downloadsOfSession, downloadsOfOperator = 2, 4
