@@ -28,8 +28,8 @@ func (w wiring) stripeSettings(data string) []string {
 	vars := map[string]string{}
 	for name, value := range map[string]string{
 		"HTTP_ADDR": w.address(stripeName), "DATA_DIR": filepath.Join(data, stripeName), "CONTROL_TOKEN": w.keys.Secret("stripe.control"),
-		"TEST_SECRET_KEY": w.stripeKey("sk_test"), "TEST_RESTRICTED_KEY": w.stripeKey("rk_test"), "TEST_PUBLISHABLE_KEY": w.stripeKey("pk_test"),
-		"LIVE_SECRET_KEY": w.stripeKey("sk_live"), "LIVE_RESTRICTED_KEY": w.stripeKey("rk_live"), "LIVE_PUBLISHABLE_KEY": w.stripeKey("pk_live"),
+		"TEST_SECRET_KEY": w.stripeKey("sk_test"), "TEST_PUBLISHABLE_KEY": w.stripeKey("pk_test"),
+		"LIVE_SECRET_KEY": w.stripeKey("sk_live"), "LIVE_PUBLISHABLE_KEY": w.stripeKey("pk_live"),
 	} {
 		vars["LOCAL_STRIPE_"+name] = value
 	}

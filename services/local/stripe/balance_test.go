@@ -38,36 +38,36 @@ func (s *standIn) step(r *rapid.T) {
 		"pm_usBankAccount_success", "pm_usBankAccount_noAccount",
 	}
 	all := s.held(r)
-	charge := func() string { return rapid.SampledFrom(all.Charges).Draw(r, "charge").ID }
 	action := rapid.IntRange(0, 6).Draw(r, "action")
 	if action > 1 && len(all.Charges) == 0 || action == 5 && len(all.Disputes) == 0 || action == 6 && len(all.Refunds) == 0 {
 		action = 0
 	}
 	switch action {
 	case 0:
-		_, _ = s.PaymentIntents.New(paying(rapid.Int64Range(100, 9000).Draw(r, "amount"), "usd", rapid.SampledFrom(methods).Draw(r, "method")))
+		_, _ = s.try(intent(rapid.Int64Range(100, 9000).Draw(r, "amount"), "usd"), rapid.SampledFrom(methods).Draw(r, "method"))
 	case 1:
-		p := paying(rapid.Int64Range(100, 9000).Draw(r, "amount"), "eur", "pm_card_visa")
+		p := intent(rapid.Int64Range(100, 9000).Draw(r, "amount"), "eur")
 		p.CaptureMethod = stripe.String("manual")
-		_, _ = s.PaymentIntents.New(p)
+		_, _ = s.try(p, "pm_card_visa")
 	case 2:
 		id := rapid.SampledFrom(all.Intents).Draw(r, "intent").ID
 		_, _ = s.PaymentIntents.Capture(id, &stripe.PaymentIntentCaptureParams{AmountToCapture: stripe.Int64(rapid.Int64Range(50, 9000).Draw(r, "capture"))})
 	case 3:
-		_, _ = s.Refunds.New(&stripe.RefundParams{Charge: stripe.String(charge()), Amount: stripe.Int64(rapid.Int64Range(1, 3000).Draw(r, "refund"))})
+		id := rapid.SampledFrom(all.Intents).Draw(r, "intent").ID
+		_, _ = s.Refunds.New(&stripe.RefundParams{PaymentIntent: &id, Amount: stripe.Int64(rapid.Int64Range(1, 3000).Draw(r, "refund"))})
 	case 4:
-		s.try("charges/"+charge()+"/dispute", map[string]any{})
+		s.tryControl("charges/"+rapid.SampledFrom(all.Charges).Draw(r, "charge").ID+"/dispute", map[string]any{})
 	case 5:
 		id := rapid.SampledFrom(all.Disputes).Draw(r, "dispute").ID
-		s.try("disputes/"+id+"/close", map[string]any{"outcome": rapid.SampledFrom([]string{"won", "lost"}).Draw(r, "outcome")})
+		s.tryControl("disputes/"+id+"/close", map[string]any{"outcome": rapid.SampledFrom([]string{"won", "lost"}).Draw(r, "outcome")})
 	case 6:
 		id := rapid.SampledFrom(all.Refunds).Draw(r, "refund").ID
-		s.try("refunds/"+id+"/finish", map[string]any{"outcome": "failed"})
+		s.tryControl("refunds/"+id+"/finish", map[string]any{"outcome": "failed"})
 	}
 }
 
-// try calls the control API and ignores a refusal.
-func (s *standIn) try(path string, body any) {
+// tryControl calls the control API and ignores a refusal.
+func (s *standIn) tryControl(path string, body any) {
 	text, _ := json.Marshal(body)
 	s.send("POST", controlToken, "/_control/"+path, string(text), "Content-Type", "application/json")
 }

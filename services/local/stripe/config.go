@@ -27,10 +27,8 @@ type config struct {
 	AccountCountry  string `env:"ACCOUNT_COUNTRY" envDefault:"US"`
 	AccountCurrency string `env:"ACCOUNT_CURRENCY" envDefault:"usd"`
 	TestSecret      string `env:"TEST_SECRET_KEY"`
-	TestRestricted  string `env:"TEST_RESTRICTED_KEY"`
 	TestPublishable string `env:"TEST_PUBLISHABLE_KEY"`
 	LiveSecret      string `env:"LIVE_SECRET_KEY"`
-	LiveRestricted  string `env:"LIVE_RESTRICTED_KEY"`
 	LivePublishable string `env:"LIVE_PUBLISHABLE_KEY"`
 
 	FeeBasisPoints int64 `env:"FEE_BASIS_POINTS"` // of a charge; 290 is 2.9 %
@@ -76,8 +74,7 @@ func (c config) account() domain.Account {
 	return domain.Account{
 		ID: c.AccountID, Country: c.AccountCountry, DefaultCurrency: c.AccountCurrency, Email: "demo@example.com",
 		Keys: domain.Keys{
-			TestSecret: c.TestSecret, TestRestricted: c.TestRestricted, TestPublishable: c.TestPublishable,
-			LiveSecret: c.LiveSecret, LiveRestricted: c.LiveRestricted, LivePublishable: c.LivePublishable,
+			TestSecret: c.TestSecret, TestPublishable: c.TestPublishable, LiveSecret: c.LiveSecret, LivePublishable: c.LivePublishable,
 		},
 	}
 }

@@ -36,8 +36,7 @@ type standIn struct {
 func testConfig(folder string) config {
 	return config{
 		Addr: "127.0.0.1:0", Data: folder, ControlToken: controlToken, AccountID: demoAccount, AccountCountry: "US", AccountCurrency: "usd",
-		TestSecret: "sk_test_demo", TestRestricted: "rk_test_demo", TestPublishable: "pk_test_demo",
-		LiveSecret: "sk_live_demo", LivePublishable: "pk_live_demo",
+		TestSecret: "sk_test_demo", TestPublishable: "pk_test_demo", LiveSecret: "sk_live_demo", LivePublishable: "pk_live_demo",
 		AsyncDelay: 50 * time.Millisecond, KeyLifetime: 24 * time.Hour, WebhookTimeout: 5 * time.Second,
 		WebhookRetries: []time.Duration{20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, time.Second, 5 * time.Second},
 	}
@@ -147,26 +146,49 @@ func intent(amount int64, currency string) *stripe.PaymentIntentParams {
 	return &stripe.PaymentIntentParams{
 		Amount: stripe.Int64(amount), Currency: stripe.String(currency),
 		AutomaticPaymentMethods: &stripe.PaymentIntentAutomaticPaymentMethodsParams{
-			Enabled: stripe.Bool(true), AllowRedirects: stripe.String("never"),
+			Enabled: stripe.Bool(true),
 		},
 	}
 }
 
-// paying returns parameters that confirm the intent immediately with a test method.
-func paying(amount int64, currency, method string) *stripe.PaymentIntentParams {
-	p := intent(amount, currency)
-	p.Confirm, p.PaymentMethod = stripe.Bool(true), stripe.String(method)
-	return p
+// confirm confirms an intent with a test method.
+func (s *standIn) confirm(id, method string) (*stripe.PaymentIntent, error) {
+	return s.PaymentIntents.Confirm(id, &stripe.PaymentIntentConfirmParams{
+		PaymentMethod: stripe.String(method), ReturnURL: stripe.String("https://shop.example/back"),
+	})
 }
 
-// pay creates an intent and checks its final status.
+// try creates an intent and confirms it with a test method.
+func (s *standIn) try(p *stripe.PaymentIntentParams, method string) (*stripe.PaymentIntent, error) {
+	s.t.Helper()
+	pi, err := s.PaymentIntents.New(p)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return s.confirm(pi.ID, method)
+}
+
+// pay creates and confirms an intent and checks its final status.
 func (s *standIn) pay(amount int64, currency, method string, want stripe.PaymentIntentStatus) *stripe.PaymentIntent {
 	s.t.Helper()
-	pi, err := s.PaymentIntents.New(paying(amount, currency, method))
+	pi, err := s.try(intent(amount, currency), method)
 	if err != nil || pi.Status != want {
 		s.t.Fatalf("%s: %v, want %s (%v)", method, pi, want, err)
 	}
 	return pi
+}
+
+// charge returns the latest charge of an intent with its balance transaction and its refunds.
+func (s *standIn) charge(intent string) *stripe.Charge {
+	s.t.Helper()
+	p := &stripe.PaymentIntentParams{}
+	p.AddExpand("latest_charge.balance_transaction")
+	p.AddExpand("latest_charge.refunds.data.balance_transaction")
+	pi, err := s.PaymentIntents.Get(intent, p)
+	if err != nil || pi.LatestCharge == nil {
+		s.t.Fatalf("%+v %v", pi, err)
+	}
+	return pi.LatestCharge
 }
 
 // refused checks that err is Stripe's error with that status and code.

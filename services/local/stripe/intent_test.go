@@ -18,15 +18,14 @@ func TestCreateConfirmRetrieve(t *testing.T) {
 	if err != nil || pi.Status != stripe.PaymentIntentStatusRequiresPaymentMethod || pi.ClientSecret == "" || pi.Metadata["booking_id"] != "bk_1" {
 		t.Fatalf("%+v %v", pi, err)
 	}
-	pi, err = s.PaymentIntents.Confirm(pi.ID, &stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
+	pi, err = s.confirm(pi.ID, "pm_card_visa")
 	if err != nil || pi.Status != stripe.PaymentIntentStatusSucceeded || pi.AmountReceived != 2000 || pi.LatestCharge == nil {
 		t.Fatalf("%+v %v", pi, err)
 	}
 	get := &stripe.PaymentIntentParams{}
 	get.AddExpand("latest_charge.balance_transaction")
-	get.AddExpand("payment_method")
 	pi, err = s.PaymentIntents.Get(pi.ID, get)
-	if err != nil || pi.LatestCharge.Amount != 2000 || pi.LatestCharge.BalanceTransaction.Net != 2000 || pi.PaymentMethod.Card.Last4 != "4242" {
+	if err != nil || pi.LatestCharge.Amount != 2000 || pi.LatestCharge.BalanceTransaction.Net != 2000 || pi.LatestCharge.PaymentMethodDetails.Card.Last4 != "4242" {
 		t.Fatalf("%+v %v", pi, err)
 	}
 	want := []string{"payment_intent.created", "charge.succeeded", "payment_intent.succeeded"}

@@ -56,6 +56,38 @@ func child(t *testing.T, folder string) (*standIn, *exec.Cmd) {
 	return nil, nil
 }
 
+// payWith creates and confirms an intent, each with a key.
+func (s *standIn) payWith(key string) (*stripe.PaymentIntent, error) {
+	p := intent(500, "usd")
+	p.SetIdempotencyKey(key)
+	pi, err := s.PaymentIntents.New(p)
+	if err != nil {
+		return nil, err
+	}
+	c := &stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa"), ReturnURL: stripe.String("https://shop.example")}
+	c.SetIdempotencyKey(key + " confirm")
+	return s.PaymentIntents.Confirm(pi.ID, c)
+}
+
+// charges returns the number of successful charges of each intent.
+func (s *standIn) charges() map[string]int {
+	s.t.Helper()
+	var all struct {
+		Charges []struct {
+			Intent string `json:"payment_intent"`
+			Status string
+		}
+	}
+	s.control("GET", "accounts/"+demoAccount+"/snapshot", nil, &all)
+	charges := map[string]int{}
+	for _, c := range all.Charges {
+		if c.Status == "succeeded" {
+			charges[c.Intent]++
+		}
+	}
+	return charges
+}
+
 // TestKillPreservesResponses checks that a response is still stored after a kill -9 at any moment, and that a repeated key returns
 // it.
 func TestKillPreservesResponses(t *testing.T) {
@@ -70,9 +102,7 @@ func TestKillPreservesResponses(t *testing.T) {
 			all.Go(func() {
 				for i := 0; ; i++ {
 					key := fmt.Sprintf("%d-%d-%d", round, worker, i)
-					p := paying(500, "usd", "pm_card_visa")
-					p.SetIdempotencyKey(key)
-					pi, err := s.PaymentIntents.New(p)
+					pi, err := s.payWith(key)
 					if err != nil {
 						return
 					}
@@ -92,24 +122,16 @@ func TestKillPreservesResponses(t *testing.T) {
 		t.Fatalf("only %d responses before the kills", len(completed))
 	}
 	for key, id := range completed {
-		p := paying(500, "usd", "pm_card_visa")
-		p.SetIdempotencyKey(key)
-		pi, err := s.PaymentIntents.New(p)
+		pi, err := s.payWith(key)
 		if err != nil || pi.ID != id || pi.LastResponse.Header.Get("Idempotent-Replayed") != "true" {
 			t.Fatalf("key %s: %v %v, want %s", key, pi, err, id)
 		}
 	}
-	var counters struct {
-		Charges map[string]int `json:"charges_per_intent"`
-	}
-	s.control("GET", "counters", nil, &counters)
+	charges := s.charges()
 	for _, id := range completed {
-		if counters.Charges[id] != 1 {
-			t.Errorf("%s has %d charges", id, counters.Charges[id])
+		if charges[id] != 1 {
+			t.Errorf("%s has %d charges", id, charges[id])
 		}
-	}
-	if len(counters.Charges) < len(completed) {
-		t.Errorf("%d intents with charges, %d responses", len(counters.Charges), len(completed))
 	}
 }
 
@@ -117,12 +139,7 @@ func TestRestartPreservesState(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *config) { c.AsyncDelay = 300 * time.Millisecond })
 	waiting := s.pay(500, "usd", "pm_usBankAccount_success", stripe.PaymentIntentStatusProcessing)
-	s.control("POST", "clock", map[string]string{"by": "1h"}, nil)
 	s.stop()
 	s = startWith(t, s.config)
 	s.await(waiting.ID, stripe.PaymentIntentStatusSucceeded)
-	pi, err := s.PaymentIntents.New(intent(500, "usd"))
-	if err != nil || time.Until(time.Unix(pi.Created, 0)) < 50*time.Minute {
-		t.Errorf("the clock went back: %+v %v", pi, err)
-	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -19,11 +18,7 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-const (
-	stopLimit    = 10 * time.Second
-	forgetEvery  = time.Hour
-	forgetAtOnce = 1000
-)
+const stopLimit = 10 * time.Second
 
 // run serves until ctx ends. It calls ready with the address.
 func run(ctx context.Context, c config, ready func(address string)) (err error) {
@@ -48,7 +43,7 @@ func run(ctx context.Context, c config, ready func(address string)) (err error) 
 	}
 	background, stop := context.WithCancel(ctx)
 	defer stop()
-	modes, rules, counts, keys := &app.EventModes{}, &faults.Set{}, &api.Counts{}, &api.Keyring{}
+	modes, rules, keys := &app.EventModes{}, &faults.Set{}, &api.Keyring{}
 	rules.SetLatency(c.Latency)
 	sender := &deliver.Sender{DB: db, Modes: modes, Retries: c.WebhookRetries, Client: &http.Client{
 		Timeout:       c.WebhookTimeout,
@@ -60,10 +55,10 @@ func run(ctx context.Context, c config, ready func(address string)) (err error) 
 		AsyncDelay: c.AsyncDelay, Scheduled: notify, Deliver: sender.Add, Events: modes,
 	}
 	stripe := &api.Server{
-		App: core, Keys: keys, Faults: rules, Counts: counts, BaseURL: base, Lifetime: c.KeyLifetime,
+		App: core, Keys: keys, Faults: rules, BaseURL: base, Lifetime: c.KeyLifetime,
 		Stopping: background.Done(),
 	}
-	controls := &control.Server{App: core, Keys: keys, Faults: rules, Counts: counts, Sender: sender, Token: c.ControlToken, Moved: notify}
+	controls := &control.Server{App: core, Keys: keys, Faults: rules, Sender: sender, Token: c.ControlToken}
 	if err := prepare(db, keys, controls, c.account()); err != nil {
 		return err
 	}
@@ -74,7 +69,6 @@ func run(ctx context.Context, c config, ready func(address string)) (err error) 
 		return err
 	}
 	all.Go(func() { core.Work(background, wake) })
-	all.Go(func() { forget(background, db, c.KeyLifetime) })
 
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", stripe.Handler())
@@ -128,10 +122,8 @@ func prepare(db *store.DB, keys *api.Keyring, controls *control.Server, own doma
 func merge(given, before domain.Keys) domain.Keys {
 	for _, k := range []struct{ given, before *string }{
 		{&given.TestSecret, &before.TestSecret},
-		{&given.TestRestricted, &before.TestRestricted},
 		{&given.TestPublishable, &before.TestPublishable},
 		{&given.LiveSecret, &before.LiveSecret},
-		{&given.LiveRestricted, &before.LiveRestricted},
 		{&given.LivePublishable, &before.LivePublishable},
 	} {
 		if *k.given == "" {
@@ -139,28 +131,4 @@ func merge(given, before domain.Keys) domain.Keys {
 		}
 	}
 	return given
-}
-
-// forget deletes old idempotency keys.
-func forget(ctx context.Context, db *store.DB, lifetime time.Duration) {
-	tick := time.NewTicker(forgetEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			forgetAll(db, lifetime)
-		}
-	}
-}
-
-func forgetAll(db *store.DB, lifetime time.Duration) {
-	for n := forgetAtOnce; n == forgetAtOnce; {
-		var err error
-		if n, err = db.Forget(lifetime, forgetAtOnce); err != nil {
-			slog.Error("old idempotency keys could not be deleted", "error", err)
-			return
-		}
-	}
 }

@@ -2,8 +2,8 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -21,10 +21,8 @@ func (c *call) render(result any) ([]byte, error) {
 	if err != nil || len(paths) == 0 {
 		return text, err
 	}
-	var tree map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	if err := decoder.Decode(&tree); err != nil {
+	object, err := tree(text)
+	if err != nil {
 		return nil, err
 	}
 	for _, path := range paths {
@@ -32,23 +30,23 @@ func (c *call) render(result any) ([]byte, error) {
 		if len(parts) > maxExpand {
 			return nil, domain.BadParam("", "expand", "You cannot expand more than 4 levels of a property. Property: "+path)
 		}
-		if err := c.expand(tree, parts, path); err != nil {
+		if err := c.expand(object, parts, path); err != nil {
 			return nil, err
 		}
 	}
-	return json.Marshal(tree)
+	return json.Marshal(object)
 }
 
 // expand replaces the id at the path with its object.
-func (c *call) expand(tree map[string]any, parts []string, path string) error {
+func (c *call) expand(object map[string]any, parts []string, path string) error {
 	if len(parts) == 0 {
 		return nil
 	}
 	name := parts[0]
-	value, there := tree[name]
+	value, there := object[name]
 	if !there {
 		var err error
-		if value, there, err = c.unshown(tree, name); err != nil {
+		if value, there, err = c.unshown(object, name); err != nil {
 			return err
 		}
 	}
@@ -56,103 +54,90 @@ func (c *call) expand(tree map[string]any, parts []string, path string) error {
 	case map[string]any:
 		return c.expand(value, parts[1:], path)
 	case []any:
-		for _, item := range value {
-			if object, ok := item.(map[string]any); ok {
-				if err := c.expand(object, parts[1:], path); err != nil {
-					return err
-				}
+		return c.expandAll(value, parts[1:], path)
+	case string:
+		inner, err := c.expanded(value)
+		if err != nil || inner == nil {
+			return cmp.Or(err, notExpandable(path))
+		}
+		object[name] = inner
+		return c.expand(inner, parts[1:], path)
+	case nil:
+		if there {
+			return nil
+		}
+	}
+	return notExpandable(path)
+}
+
+// expandAll expands the path in each object of a list.
+func (c *call) expandAll(list []any, parts []string, path string) error {
+	for _, item := range list {
+		if object, ok := item.(map[string]any); ok {
+			if err := c.expand(object, parts, path); err != nil {
+				return err
 			}
 		}
-		return nil
-	case string:
-		object, err := c.expanded(value)
-		if err != nil || object == nil {
-			return notExpandable(err, path)
-		}
-		tree[name] = object
-		return c.expand(object, parts[1:], path)
 	}
-	if there {
-		return nil // null
-	}
-	return notExpandable(nil, path)
+	return nil
+}
+
+func notExpandable(path string) error {
+	return domain.BadParam("", "expand", "This property cannot be expanded ("+path+").")
 }
 
 // unshown returns a property that an object contains only if the request expands it, or only in some states. there is false if the
 // object has no such property.
-func (c *call) unshown(tree map[string]any, name string) (value any, there bool, err error) {
+func (c *call) unshown(object map[string]any, name string) (value any, there bool, err error) {
 	switch {
-	case name == "refunds" && tree["object"] == "charge":
-		refunds, err := c.refundsOf(tree)
-		tree[name] = refunds
+	case name == "refunds" && object["object"] == "charge":
+		refunds, err := c.refundsOf(object)
+		object[name] = refunds
 		return refunds, err == nil, err
-	case name == "failure_balance_transaction" && tree["object"] == "refund":
+	case name == "failure_balance_transaction" && object["object"] == "refund":
 		return nil, true, nil // the refund did not fail
 	default:
 		return nil, false, nil
 	}
 }
 
-func notExpandable(err error, path string) error {
-	if err != nil {
-		return err
-	}
-	return domain.BadParam("", "expand", "This property cannot be expanded ("+path+").")
-}
-
-// expanded returns the object with an id; nil if the text is not an id.
+// expanded returns the charge or the balance transaction with an id; nil if the text is not such an id.
 func (c *call) expanded(id string) (map[string]any, error) {
 	prefix, _, _ := strings.Cut(id, "_")
 	kind := store.Kind(prefix)
-	if !slices.Contains(store.Kinds, kind) || c.Tx.Raw(c.Scope, kind, id) == nil {
+	if kind != store.Charges && kind != store.Movements {
 		return nil, nil //nolint:nilnil // none is no error
 	}
-	object, err := c.load(kind, id)
-	if err != nil {
-		return nil, err
+	text := c.Tx.Raw(c.Scope, kind, id)
+	if text == nil {
+		return nil, nil //nolint:nilnil // none is no error
 	}
-	return tree(object)
+	return tree(text)
 }
 
-func tree(object any) (map[string]any, error) {
-	text, err := json.Marshal(object)
-	if err != nil {
-		return nil, err
-	}
+func tree(text []byte) (map[string]any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	var t map[string]any
 	return t, decoder.Decode(&t)
 }
 
-// refundsOf returns the list of refunds that a charge contains if the request expands it.
+// refundsOf returns the list of refunds that a charge contains if the request expands it. All refunds of an intent are of the same
+// charge.
 func (c *call) refundsOf(charge map[string]any) (map[string]any, error) {
 	id, _ := charge["id"].(string)
+	intent, _ := charge["payment_intent"].(string)
 	page := List{Object: "list", Data: []json.RawMessage{}, URL: "/v1/charges/" + id + "/refunds"}
-	for refund := range c.Tx.Indexed(c.Scope, "re.charge", id, "") {
+	for _, text := range c.Tx.OfIntent(c.Scope, store.Refunds, intent, "") {
 		if len(page.Data) == defaultLimit {
 			page.HasMore = true
 			break
 		}
-		page.Data = append(page.Data, slices.Clone(c.Tx.Raw(c.Scope, store.Refunds, refund)))
+		page.Data = append(page.Data, slices.Clone(text))
 	}
-	return tree(page)
-}
-
-// load returns an object as the API shows it.
-func (c *call) load(kind store.Kind, id string) (any, error) {
-	switch kind {
-	case store.Methods:
-		return c.Method(id)
-	case store.Events:
-		return c.Event(id)
-	case store.Endpoints:
-		return c.Endpoint(id)
-	default: // shown as it is stored
+	text, err := json.Marshal(page)
+	if err != nil {
+		return nil, err
 	}
-	text := c.Tx.Raw(c.Scope, kind, id)
-	if text == nil {
-		return nil, domain.Missing(http.StatusNotFound, objectNames[kind], id, "id")
-	}
-	return json.RawMessage(slices.Clone(text)), nil
+	return tree(text)
 }

@@ -23,47 +23,8 @@ type List struct {
 	URL     string            `json:"url"`
 }
 
-// listed contains the fields by which lists are filtered.
-type listed struct {
-	Created       int64  `json:"created"`
-	Customer      string `json:"customer"`
-	PaymentIntent string `json:"payment_intent"`
-	Charge        string `json:"charge"`
-	Currency      string `json:"currency"`
-	Source        string `json:"source"`
-	Type          string `json:"type"`
-}
-
-// source is the index that a list reads. The zero source lists all objects of the kind.
-type source struct{ name, value string }
-
-// same reports whether the parameter is missing or equal to the value.
-func (c *call) same(param, value string) bool {
-	text := c.form.Text(param)
-	return text == nil || *text == value
-}
-
-// bounds are the bounds of created.
-type bounds struct{ low, high int64 }
-
-func (c *call) bounds() bounds {
-	b := bounds{low: 0, high: 1<<62 - 1}
-	if !c.form.Nested("created") {
-		if n := c.form.Int("created"); n != nil {
-			b = bounds{*n, *n}
-		}
-		return b
-	}
-	for name, set := range map[string]func(int64){
-		"gt": func(n int64) { b.low = max(b.low, n+1) }, "gte": func(n int64) { b.low = max(b.low, n) },
-		"lt": func(n int64) { b.high = min(b.high, n-1) }, "lte": func(n int64) { b.high = min(b.high, n) },
-	} {
-		if n := c.form.Int("created[" + name + "]"); n != nil {
-			set(*n)
-		}
-	}
-	return b
-}
+// listing are the parameters of every list. The only bound of created is created[gte].
+var listing = []string{"created", "ending_before", "limit", "starting_after"}
 
 func (c *call) limit() int {
 	n := c.form.Positive("limit")
@@ -76,38 +37,62 @@ func (c *call) limit() int {
 	return int(*n)
 }
 
-// list returns a page of the matching objects.
-func (c *call) list(kind store.Kind, from source, match func(*listed) bool) (any, error) {
-	limit, created := c.limit(), c.bounds()
-	after, before, err := c.cursors(kind)
-	if err != nil {
-		return nil, err
+// filter contains the parameters that select objects, with their zero values if the form has none.
+type filter struct {
+	since  int64 // Unix seconds
+	intent string
+	types  []string
+}
+
+func (c *call) filter() filter {
+	f := filter{intent: c.form.Or("payment_intent", ""), types: c.form.List("types")}
+	if since := c.form.Int("created[gte]"); since != nil {
+		f.since = *since
 	}
-	page := &List{Object: "list", Data: []json.RawMessage{}, URL: c.path}
-	for id, text := range c.walk(kind, from, after, before) {
-		var o listed
-		if err := json.Unmarshal(text, &o); err != nil {
-			return nil, err
-		}
-		if o.Created < created.low && before == "" && kind != store.Events { // ids sort by time, but an event can contain a different time
-			break
-		}
-		if o.Created < created.low || o.Created > created.high || !match(&o) {
-			continue
-		}
-		if page.HasMore = len(page.Data) == limit; page.HasMore {
-			break
-		}
-		shown, err := c.listedForm(kind, id, text)
+	return f
+}
+
+// listed contains the fields by which lists are filtered.
+type listed struct {
+	Created       int64  `json:"created"`
+	PaymentIntent string `json:"payment_intent"`
+	Type          string `json:"type"`
+}
+
+func (f filter) matches(o listed) bool {
+	return o.Created >= f.since && (f.intent == "" || o.PaymentIntent == f.intent) && (len(f.types) == 0 || slices.Contains(f.types, o.Type))
+}
+
+// list returns an operation that lists a page of the objects of a kind that match the parameters.
+func list(kind store.Kind) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		limit, requested := c.limit(), c.filter()
+		after, before, err := c.cursors(kind)
 		if err != nil {
 			return nil, err
 		}
-		page.Data = append(page.Data, shown)
+		page := &List{Object: "list", Data: []json.RawMessage{}, URL: c.path}
+		for _, text := range c.walk(kind, requested.intent, after, before) {
+			var o listed
+			if err := json.Unmarshal(text, &o); err != nil {
+				return nil, err
+			}
+			if o.Created < requested.since && before == "" && kind != store.Events { // ids sort by time, but an event can contain a different time
+				break
+			}
+			if !requested.matches(o) {
+				continue
+			}
+			if page.HasMore = len(page.Data) == limit; page.HasMore {
+				break
+			}
+			page.Data = append(page.Data, slices.Clone(text))
+		}
+		if before != "" {
+			slices.Reverse(page.Data)
+		}
+		return page, nil
 	}
-	if before != "" {
-		slices.Reverse(page.Data)
-	}
-	return page, nil
 }
 
 // cursors returns the id after which the page begins, or the id before which it ends.
@@ -127,46 +112,29 @@ func (c *call) cursors(kind store.Kind) (after, before string, err error) {
 	return after, before, nil
 }
 
-// listedForm returns the stored JSON without internal fields.
-func (c *call) listedForm(kind store.Kind, id string, text []byte) (json.RawMessage, error) {
-	if kind != store.Endpoints && kind != store.Methods && kind != store.Events {
-		return slices.Clone(text), nil
-	}
-	object, err := c.load(kind, id)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(object)
-}
-
-// walk lists ids and objects, the newest first, or the oldest first if before is given.
-func (c *call) walk(kind store.Kind, from source, after, before string) iter.Seq2[string, []byte] {
+// walk lists objects, the newest first, or the oldest first if before is given.
+func (c *call) walk(kind store.Kind, intent, after, before string) iter.Seq2[string, []byte] {
 	switch {
 	case before != "":
 		return c.Tx.Oldest(c.Scope, kind, before)
-	case from.name == "":
+	case intent != "":
+		return c.Tx.OfIntent(c.Scope, kind, intent, after)
+	default:
 		return c.Tx.Newest(c.Scope, kind, after)
-	}
-	return func(yield func(string, []byte) bool) {
-		for id := range c.Tx.Indexed(c.Scope, from.name, from.value, after) {
-			if !yield(id, c.Tx.Raw(c.Scope, kind, id)) {
-				return
-			}
-		}
 	}
 }
 
-// byIndex returns the index of the first given parameter.
-func (c *call) byIndex(indexes map[string]string) source {
-	for param, name := range indexes {
-		if text := c.form.Or(param, ""); text != "" {
-			return source{name, text}
+// get returns an operation that returns the object with the id in the path.
+func get(kind store.Kind) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		text := c.Tx.Raw(c.Scope, kind, c.id)
+		if text == nil {
+			return nil, domain.Missing(http.StatusNotFound, objectNames[kind], c.id, "id")
 		}
+		return json.RawMessage(slices.Clone(text)), nil
 	}
-	return source{}
 }
 
 var objectNames = map[store.Kind]string{
-	store.Intents: "payment_intent", store.Charges: "charge", store.Refunds: "refund", store.Disputes: "dispute",
-	store.Movements: "balance_transaction", store.Methods: "PaymentMethod", store.Events: "event", store.Endpoints: "webhook_endpoint",
+	store.Intents: "payment_intent", store.Charges: "charge", store.Refunds: "refund", store.Disputes: "dispute", store.Events: "event",
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"holdfast.dev/services/local/stripe/internal/domain"
-	"holdfast.dev/services/local/stripe/internal/faults"
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
@@ -152,9 +151,6 @@ func (q *request) write(w http.ResponseWriter, a response) {
 	if a.Status == http.StatusConflict {
 		h.Set("Stripe-Should-Retry", "true")
 	}
-	if a.Status >= http.StatusTooManyRequests && q.fault.ShouldRetry != "" {
-		h.Set("Stripe-Should-Retry", q.fault.ShouldRetry)
-	}
 	w.WriteHeader(a.Status)
 	_, _ = w.Write(a.Body) // the client might have disconnected
 }
@@ -187,63 +183,6 @@ func pause(r *http.Request, d time.Duration) bool {
 	}
 }
 
-// spoilBefore applies a fault that occurs before the effect. It returns true if the request ends with it.
-func (s *Server) spoilBefore(w http.ResponseWriter, q *request) bool {
-	switch q.fault.Action {
-	case faults.Delay:
-		if q.token == "" || !q.op.writes() { // otherwise execute waits while the key is in use
-			s.travel(q.fault.Wait)
-		}
-		return false
-	case faults.HoldBefore:
-		hold(q.http, q.fault.Wait)
-		hangUp(w)
-		return true
-	case faults.CloseFirst:
-		hangUp(w)
-		return true
-	case faults.RateLimit:
-		s.Counts.Add(q.op.pattern, http.StatusTooManyRequests)
-		q.write(w, q.refusal(&domain.Error{
-			Type: domain.TypeInvalid, Code: "rate_limit", Status: http.StatusTooManyRequests, DocURL: "https://stripe.com/docs/error-codes/rate-limit",
-			Message: "Request rate limit exceeded. Learn more about rate limits here https://stripe.com/docs/rate-limits.",
-		}))
-		return true
-	default:
-		return false
-	}
-}
-
-// spoilAfter applies a fault that occurs after the effect. It returns true if the request ends with it.
-func (s *Server) spoilAfter(w http.ResponseWriter, q *request) bool {
-	switch q.fault.Action {
-	case faults.DelayAfter:
-		return !pause(q.http, q.fault.Wait)
-	case faults.HoldAfter:
-		hold(q.http, q.fault.Wait)
-		hangUp(w)
-		return true
-	case faults.CloseAfter:
-		hangUp(w)
-		return true
-	case faults.Malformed:
-		w.WriteHeader(http.StatusOK)
-		_, _ = w.Write([]byte(`{"id": "pi_`)) // the client might have disconnected
-		return true
-	default:
-		return false
-	}
-}
-
-// hold waits until the client disconnects, but at most for the time of the rule.
-func hold(r *http.Request, limit time.Duration) {
-	if limit > 0 {
-		pause(r, limit)
-		return
-	}
-	<-r.Context().Done()
-}
-
 // hangUp closes the connection in the middle of the response's first line. Without these bytes Go's HTTP client would
 // automatically retry a request with an idempotency key, and its caller would see no fault.
 func hangUp(w http.ResponseWriter) {
@@ -252,44 +191,4 @@ func hangUp(w http.ResponseWriter) {
 		_, _ = conn.Write([]byte("HTTP/1.1 ")) // the client might have disconnected
 		_ = conn.Close()                       // the connection must break
 	}
-}
-
-// Counts counts responses by operation and status.
-type Counts struct {
-	mu    sync.Mutex
-	calls map[string]map[int]int
-}
-
-// Add counts one response.
-func (c *Counts) Add(pattern string, status int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.calls == nil {
-		c.calls = map[string]map[int]int{}
-	}
-	if c.calls[pattern] == nil {
-		c.calls[pattern] = map[int]int{}
-	}
-	c.calls[pattern][status]++
-}
-
-// All returns the counts.
-func (c *Counts) All() map[string]map[int]int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := make(map[string]map[int]int, len(c.calls))
-	for pattern, statuses := range c.calls {
-		all[pattern] = map[int]int{}
-		for status, n := range statuses {
-			all[pattern][status] = n
-		}
-	}
-	return all
-}
-
-// Reset sets all counts to 0.
-func (c *Counts) Reset() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.calls = nil
 }

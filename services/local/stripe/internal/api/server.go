@@ -1,4 +1,4 @@
-// Package api implements Stripe's HTTP API: keys, parameters, idempotency, errors, and lists.
+// Package api implements Stripe's HTTP API: keys, parameters, idempotency, errors, expansions, and lists.
 package api
 
 import (
@@ -6,8 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"holdfast.dev/services/local/stripe/internal/app"
@@ -25,7 +23,6 @@ type Server struct {
 	App     *app.App
 	Keys    *Keyring
 	Faults  *faults.Set
-	Counts  *Counts
 	BaseURL string
 	// Lifetime of idempotency keys.
 	Lifetime time.Duration
@@ -35,24 +32,13 @@ type Server struct {
 	busy inUse
 }
 
-// operation is one operation of the API.
-type operation struct {
-	pattern string   // of http.ServeMux
-	params  []string // names outside brackets, in addition to expand
-	public  bool     // a publishable key can call it
-	run     func(*call) (any, error)
-}
-
-func (o *operation) writes() bool { return !strings.HasPrefix(o.pattern, http.MethodGet) }
-
 // call is a request inside its transaction.
 type call struct {
 	*app.Unit
-	server *Server
-	form   *form.Values
-	id     string // the id in the path
-	path   string
-	key    domain.Key
+	form *form.Values
+	id   string // the id in the path
+	path string
+	key  domain.Key
 }
 
 // request is a request before its transaction.
@@ -69,7 +55,7 @@ type request struct {
 // Handler serves /v1.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	for _, op := range slices.Concat(intentOperations, moneyOperations, otherOperations) {
+	for _, op := range operations {
 		mux.HandleFunc(op.pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, &op) })
 	}
 	mux.HandleFunc("OPTIONS /v1/", func(w http.ResponseWriter, _ *http.Request) {
@@ -99,29 +85,29 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *operation) {
 		h.Set("Idempotency-Key", q.token)
 	}
 	if err := s.read(w, q); err != nil {
-		s.Counts.Add(pattern(op, r), err.Status)
 		q.write(w, q.refusal(err))
 		return
 	}
-	q.fault = s.Faults.Pick(time.Now(), r.Method, r.URL.Path, q.key.Scope.Account)
+	q.fault = s.Faults.Pick(r.Method, r.URL.Path, q.key.Scope.Account)
 	half := s.Faults.Latency() / 2
 	s.travel(half)
-	if s.spoilBefore(w, q) {
+	if q.fault.Action == faults.RateLimit {
+		q.write(w, q.refusal(&domain.Error{
+			Type: domain.TypeInvalid, Code: "rate_limit", Status: http.StatusTooManyRequests, DocURL: "https://stripe.com/docs/error-codes/rate-limit",
+			Message: "Request rate limit exceeded. Learn more about rate limits here https://stripe.com/docs/rate-limits.",
+		}))
 		return
 	}
 	a := s.execute(q)
-	s.Counts.Add(pattern(op, r), a.Status)
-	if !pause(r, half) || s.spoilAfter(w, q) {
-		return
+	switch {
+	case !pause(r, half): // the client disconnected
+	case q.fault.Action == faults.HoldAfter:
+		<-r.Context().Done()
+	case q.fault.Action == faults.CloseAfter:
+		hangUp(w)
+	default:
+		q.write(w, a)
 	}
-	q.write(w, a)
-}
-
-func pattern(op *operation, r *http.Request) string {
-	if op == nil {
-		return r.Method + " unknown"
-	}
-	return op.pattern
 }
 
 // read authenticates and decodes the request.
@@ -185,9 +171,6 @@ func (s *Server) execute(q *request) response {
 			})
 		}
 		defer s.busy.give(name)
-		if q.fault.Action == faults.Delay {
-			s.travel(q.fault.Wait)
-		}
 		err = s.App.DB.Update(work)
 	}
 	var refusal *domain.Error
@@ -196,16 +179,12 @@ func (s *Server) execute(q *request) response {
 	}
 	if err != nil {
 		slog.Error("a request failed", "request", q.id, "error", err)
-		return q.refusal(internalError())
+		return q.refusal(&domain.Error{
+			Type: domain.TypeAPI, Status: http.StatusInternalServerError,
+			Message: "An unknown error occurred. Please contact us at support@stripe.com.",
+		})
 	}
 	return a
-}
-
-func internalError() *domain.Error {
-	return &domain.Error{
-		Type: domain.TypeAPI, Status: http.StatusInternalServerError,
-		Message: "An unknown error occurred. Please contact us at support@stripe.com.",
-	}
 }
 
 // once returns the stored response of the idempotency key, or performs the operation and stores its response.
@@ -232,13 +211,10 @@ func (s *Server) once(q *request, tx *store.Tx) (response, error) {
 
 // perform runs the operation. save is false if the operation did not begin to execute.
 func (s *Server) perform(q *request, tx *store.Tx) (a response, save bool, err error) {
-	switch q.fault.Action {
-	case faults.Error:
-		return q.refusal(internalError()), true, nil
-	case faults.Refuse:
+	if q.fault.Action == faults.Refuse {
 		return q.refusal(domain.Invalid(q.fault.Code, "", "The request was refused: "+q.fault.Code+".")), true, nil
 	}
-	c := &call{server: s, form: q.form, id: q.http.PathValue("id"), path: q.http.URL.Path, key: q.key, Unit: &app.Unit{
+	c := &call{form: q.form, id: q.http.PathValue("id"), path: q.http.URL.Path, key: q.key, Unit: &app.Unit{
 		App: s.App, Tx: tx, Scope: q.key.Scope, BaseURL: s.BaseURL, Request: domain.EventRequest{ID: &q.id},
 	}}
 	if q.token != "" {
@@ -256,9 +232,6 @@ func (s *Server) perform(q *request, tx *store.Tx) (a response, save bool, err e
 			return a, false, err
 		}
 		a.Status, save = http.StatusOK, true
-	}
-	if q.fault.Action == faults.ErrorAfter {
-		return q.refusal(internalError()), true, nil
 	}
 	return a, save, nil
 }

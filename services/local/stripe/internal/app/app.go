@@ -69,24 +69,26 @@ func (u *Unit) Dispute(id string) (*domain.Dispute, error) {
 	return find[domain.Dispute](u, store.Disputes, id, "dispute", "id")
 }
 
-func (u *Unit) putIntent(pi *domain.Intent) error {
-	_, err := u.Tx.Put(u.Scope, store.Intents, pi.ID, pi)
-	return err
-}
+func (u *Unit) putIntent(pi *domain.Intent) error { return u.Tx.Put(u.Scope, store.Intents, pi.ID, pi) }
 
 func (u *Unit) putCharge(c *domain.Charge) error {
-	_, err := u.Tx.Put(u.Scope, store.Charges, c.ID, c)
-	return err
+	return u.put(store.Charges, c.ID, c.PaymentIntent, c)
 }
 
 func (u *Unit) putRefund(r *domain.Refund) error {
-	_, err := u.Tx.Put(u.Scope, store.Refunds, r.ID, r)
-	return err
+	return u.put(store.Refunds, r.ID, r.PaymentIntent, r)
 }
 
 func (u *Unit) putDispute(d *domain.Dispute) error {
-	_, err := u.Tx.Put(u.Scope, store.Disputes, d.ID, d)
-	return err
+	return u.put(store.Disputes, d.ID, d.PaymentIntent, d)
+}
+
+// put stores an object, and its id under its intent.
+func (u *Unit) put(kind store.Kind, id, intent string, object any) error {
+	if err := u.Tx.Index(u.Scope, kind, intent, id); err != nil {
+		return err
+	}
+	return u.Tx.Put(u.Scope, kind, id, object)
 }
 
 // all runs the steps until one fails.
@@ -109,9 +111,10 @@ func refuse(errs ...*domain.Error) error {
 	return nil
 }
 
-func text(s string) *string {
-	if s == "" {
+// given returns nil for an empty text.
+func given(s *string) *string {
+	if s == nil || *s == "" {
 		return nil
 	}
-	return &s
+	return s
 }

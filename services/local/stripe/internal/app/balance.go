@@ -13,14 +13,14 @@ type movement struct {
 	fee      int64
 	currency string
 	source   string
-	text     string
+	text     *string
 }
 
 // move stores a balance transaction.
 func (u *Unit) move(m movement) (*domain.BalanceTransaction, error) {
 	b := &domain.BalanceTransaction{
 		ID: u.Tx.NewID(store.Movements), Object: "balance_transaction", Amount: m.amount, AvailableOn: u.now(), BalanceType: "payments",
-		Created: u.now(), Currency: m.currency, Description: text(m.text), Fee: m.fee, FeeDetails: []domain.FeeDetail{},
+		Created: u.now(), Currency: m.currency, Description: m.text, Fee: m.fee, FeeDetails: []domain.FeeDetail{},
 		Net: m.amount - m.fee, ReportingCategory: m.category, Source: m.source, Status: "available", Type: m.kind,
 	}
 	if m.fee != 0 {
@@ -30,10 +30,7 @@ func (u *Unit) move(m movement) (*domain.BalanceTransaction, error) {
 		}
 		b.FeeDetails = append(b.FeeDetails, domain.FeeDetail{Amount: m.fee, Currency: m.currency, Description: what, Type: "stripe_fee"})
 	}
-	if _, err := u.Tx.Put(u.Scope, store.Movements, b.ID, b); err != nil {
-		return nil, err
-	}
-	return b, u.Tx.Index(u.Scope, "txn.source", m.source, b.ID)
+	return b, u.Tx.Put(u.Scope, store.Movements, b.ID, b)
 }
 
 // moveCharge moves the captured amount of a charge into the balance.
@@ -44,9 +41,7 @@ func (u *Unit) moveCharge(c *domain.Charge) error {
 	}
 	m := movement{
 		kind: kind, category: "charge", amount: c.AmountCaptured, fee: u.Fees.OfCharge(c.AmountCaptured), currency: c.Currency, source: c.ID,
-	}
-	if c.Description != nil {
-		m.text = *c.Description
+		text: c.Description,
 	}
 	b, err := u.move(m)
 	if err == nil {

@@ -17,9 +17,8 @@ func show(object any) json.RawMessage {
 func (u *Unit) newCharge(pi *domain.Intent, m *domain.StoredMethod) *domain.Charge {
 	c := &domain.Charge{
 		ID: u.Tx.NewID(store.Charges), Object: "charge", Amount: pi.Amount, BillingDetails: m.BillingDetails, Created: u.now(),
-		Currency: pi.Currency, Customer: pi.Customer, Description: pi.Description, Livemode: u.Scope.Live, Metadata: maps.Clone(pi.Metadata),
+		Currency: pi.Currency, Description: pi.Description, Livemode: u.Scope.Live, Metadata: maps.Clone(pi.Metadata),
 		PaymentIntent: pi.ID, PaymentMethod: m.ID, PaymentMethodDetails: m.ChargeDetails(), ReceiptEmail: pi.ReceiptEmail,
-		StatementDescriptor: pi.StatementDescriptor, StatementDescriptorSuffix: pi.StatementDescriptorSuffix, TransferGroup: pi.TransferGroup,
 		Status: domain.ChargeSucceeded, Paid: true, Captured: true,
 		Outcome: &domain.Outcome{
 			NetworkStatus: "approved_by_network", RiskLevel: "normal", RiskScore: 20, SellerMessage: "Payment complete.", Type: "authorized",
@@ -33,12 +32,9 @@ func (u *Unit) newCharge(pi *domain.Intent, m *domain.StoredMethod) *domain.Char
 // attempt attempts to charge an intent.
 func (u *Unit) attempt(pi *domain.Intent, m *domain.StoredMethod) error {
 	test, c := domain.CaseNamed(m.Case), u.newCharge(pi, m)
-	if err := u.Tx.Index(u.Scope, "ch.pi", pi.ID, c.ID); err != nil {
-		return err
-	}
 	switch {
 	case test.Bank:
-		return u.pending(pi, c, test)
+		return u.pending(pi, c)
 	case test.Decline != nil:
 		return u.declined(pi, c, m, test.Decline)
 	case pi.Manual():
@@ -49,7 +45,7 @@ func (u *Unit) attempt(pi *domain.Intent, m *domain.StoredMethod) error {
 }
 
 // pending sets the intent to processing until the bank responds.
-func (u *Unit) pending(pi *domain.Intent, c *domain.Charge, test *domain.TestCase) error {
+func (u *Unit) pending(pi *domain.Intent, c *domain.Charge) error {
 	c.Status, c.Paid, c.Captured, c.Outcome = domain.ChargePending, false, true, nil
 	pi.Status, pi.Processing = domain.Processing, &domain.ProcessingState{Type: domain.TypeOfBank}
 	return all(
@@ -57,12 +53,7 @@ func (u *Unit) pending(pi *domain.Intent, c *domain.Charge, test *domain.TestCas
 		func() error { return u.putIntent(pi) },
 		func() error { return u.emitCharge("pending", c, nil) },
 		func() error { return u.emitIntent("processing", pi) },
-		func() error {
-			if test.Stuck {
-				return nil
-			}
-			return u.schedule(taskSettle, pi.ID)
-		},
+		func() error { return u.schedule(taskSettle, pi.ID) },
 	)
 }
 
@@ -74,7 +65,6 @@ func (u *Unit) declined(pi *domain.Intent, c *domain.Charge, m *domain.StoredMet
 	c.FailureCode, c.FailureMessage, c.Outcome = &why.Code, &why.Message, why.Outcome()
 	pi.Status, pi.PaymentMethod, pi.Processing, pi.LastPaymentError = domain.RequiresPaymentMethod, nil, nil, failure
 	err := all(
-		func() error { return u.Tx.Index(u.Scope, "ch.pi", pi.ID, c.ID) },
 		func() error { return u.putCharge(c) },
 		func() error { return u.putIntent(pi) },
 		func() error { return u.emitCharge("failed", c, nil) },
@@ -171,6 +161,6 @@ func (u *Unit) release(pi *domain.Intent, c *domain.Charge, amount int64) error 
 	r.Status, r.Reason = domain.RefundSucceeded, nil
 	return all(
 		func() error { return u.putCharge(c) },
-		func() error { return u.storeRefund(r) },
+		func() error { return u.putRefund(r) },
 	)
 }

@@ -2,7 +2,6 @@ package app
 
 import (
 	"fmt"
-	"slices"
 
 	"holdfast.dev/services/local/stripe/internal/domain"
 	"holdfast.dev/services/local/stripe/internal/store"
@@ -12,12 +11,8 @@ import (
 type ConfirmInput struct {
 	Method         MethodInput
 	ReturnURL      string
-	OffSession     bool
-	StripeSDK      bool   // Stripe.js handles the next action
 	Publishable    bool   // confirmed by a publishable key
 	Authentication string // extension of the stand-in: succeeded or failed ends an authentication
-	CaptureMethod  *string
-	ReceiptEmail   *string
 }
 
 // ConfirmIntent confirms an intent. A declined charge is stored and returned as an error.
@@ -36,16 +31,10 @@ func (u *Unit) ConfirmIntent(id string, in ConfirmInput) (*domain.Intent, error)
 	if err != nil {
 		return nil, err
 	}
-	if in.CaptureMethod != nil {
-		pi.CaptureMethod = *in.CaptureMethod
-	}
-	if in.ReceiptEmail != nil {
-		pi.ReceiptEmail = text(*in.ReceiptEmail)
-	}
-	if err := u.checkConfirm(pi, m, in); err != nil {
+	if err := checkConfirm(pi, m, in); err != nil {
 		return nil, err
 	}
-	if err := u.putMethod(m); err != nil {
+	if err := u.Tx.Put(u.Scope, store.Methods, m.ID, m); err != nil {
 		return nil, err
 	}
 	return pi, u.pay(pi, m, in)
@@ -64,24 +53,17 @@ func checkConfirmable(pi *domain.Intent) error {
 }
 
 // checkConfirm checks the preconditions of pay.
-func (u *Unit) checkConfirm(pi *domain.Intent, m *domain.StoredMethod, in ConfirmInput) error {
+func checkConfirm(pi *domain.Intent, m *domain.StoredMethod, in ConfirmInput) error {
 	switch {
 	case m == nil:
 		return domain.UnexpectedState(pi, "You cannot confirm this PaymentIntent because it's missing a payment method. You can either update the PaymentIntent with a payment method and then confirm it again, or confirm it again directly with a payment method or ConfirmationToken.")
-	case !slices.Contains(pi.PaymentMethodTypes, m.Type):
-		return domain.Invalid("payment_intent_incompatible_payment_method", "payment_method",
-			fmt.Sprintf("The PaymentMethod provided (%s) is not allowed for this PaymentIntent. Please attach a different PaymentMethod of one of the following types: %v.", m.Type, pi.PaymentMethodTypes))
 	case m.Type == domain.TypeOfBank && pi.Manual():
 		return domain.Invalid("", "capture_method", "The payment method type us_bank_account does not support the capture method manual.")
-	case redirects(pi) && in.ReturnURL == "" && !in.StripeSDK && !in.Publishable:
+	case in.ReturnURL == "" && !in.Publishable:
 		return domain.Invalid("", "return_url", "This PaymentIntent is configured to accept payment methods enabled in your Dashboard. Because some of these payment methods might redirect your customer off of your page, you must provide a `return_url`. If you don't want to accept redirect-based payment methods, set `automatic_payment_methods[enabled]` to `true` and `automatic_payment_methods[allow_redirects]` to `never` when creating Setup Intents and Payment Intents.")
 	default:
 		return nil
 	}
-}
-
-func redirects(pi *domain.Intent) bool {
-	return pi.AutomaticPaymentMethods != nil && pi.AutomaticPaymentMethods.AllowRedirects == "always"
 }
 
 // pay requests authentication if the method requires it, and creates the charge.
@@ -91,11 +73,8 @@ func (u *Unit) pay(pi *domain.Intent, m *domain.StoredMethod, in ConfirmInput) e
 	if !domain.CaseNamed(m.Case).Authenticate {
 		return u.attempt(pi, m)
 	}
-	switch {
-	case waiting && in.Authentication != "":
+	if waiting && in.Authentication != "" {
 		return u.authenticated(pi, m, in.Authentication == outcomeSucceeded)
-	case in.OffSession:
-		return u.declined(pi, u.newCharge(pi, m), m, domain.AuthenticationRequired)
 	}
 	pi.Status, pi.NextAction = domain.RequiresAction, u.nextAction(pi, in.ReturnURL)
 	return all(
@@ -120,20 +99,8 @@ const (
 	outcomeFailed    = "failed"
 )
 
-// Outcomes are the results that a caller can report for an authentication, a payment, or a refund.
+// Outcomes are the results that a caller can report for an authentication or a refund.
 var Outcomes = []string{outcomeSucceeded, outcomeFailed}
-
-// Authenticate ends the pending authentication of an intent.
-func (u *Unit) Authenticate(id, outcome string) (*domain.Intent, error) {
-	pi, err := u.Intent(id)
-	if err != nil {
-		return nil, err
-	}
-	if pi.Status != domain.RequiresAction {
-		return nil, domain.UnexpectedState(pi, "The PaymentIntent waits for no authentication; its status is "+string(pi.Status)+".")
-	}
-	return u.ConfirmIntent(id, ConfirmInput{Authentication: outcome, StripeSDK: true})
-}
 
 func (u *Unit) authenticated(pi *domain.Intent, m *domain.StoredMethod, ok bool) error {
 	if ok {

@@ -45,8 +45,6 @@ func (u *Unit) OpenDispute(charge string, amount *int64, reason string, inquiry 
 		},
 		func() error { return u.putCharge(c) },
 		func() error { return u.putDispute(d) },
-		func() error { return u.Tx.Index(u.Scope, "dp.charge", c.ID, d.ID) },
-		func() error { return u.Tx.Index(u.Scope, "dp.pi", c.PaymentIntent, d.ID) },
 		func() error { return u.emitDispute("created", d, nil) },
 		func() error {
 			if inquiry {
@@ -59,7 +57,7 @@ func (u *Unit) OpenDispute(charge string, amount *int64, reason string, inquiry 
 
 func (u *Unit) moveDispute(d *domain.Dispute, amount, fee int64, category, why string) error {
 	b, err := u.move(movement{
-		kind: domain.BalanceAdjustment, category: category, amount: amount, fee: fee, currency: d.Currency, source: d.ID, text: why,
+		kind: domain.BalanceAdjustment, category: category, amount: amount, fee: fee, currency: d.Currency, source: d.ID, text: &why,
 	})
 	if err == nil {
 		d.BalanceTransactions = append(d.BalanceTransactions, *b)

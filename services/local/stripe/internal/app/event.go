@@ -15,7 +15,6 @@ type EventMode struct {
 	Dropped bool          // new events are stored but not sent
 	Repeat  int           // number of additional sends of each delivery
 	Shuffle time.Duration // maximum of a random delay of each delivery
-	Delay   time.Duration // delay of each delivery
 	Age     time.Duration // how far created of a new event is in the past
 }
 
@@ -52,32 +51,37 @@ func (u *Unit) emit(kind, queue string, object any, before map[string]any) error
 	if err != nil {
 		return err
 	}
+	mode := u.Events.Of(u.Scope.Account)
 	e := domain.Event{
 		ID: u.Tx.NewID(store.Events), Object: "event", APIVersion: domain.APIVersion,
-		Created: u.Tx.Now().Add(-u.Events.Of(u.Scope.Account).Age).Unix(), Data: domain.EventData{Object: text, PreviousAttributes: before},
+		Created: u.Tx.Now().Add(-mode.Age).Unix(), Data: domain.EventData{Object: text, PreviousAttributes: before},
 		Livemode: u.Scope.Live, Request: u.Request, Type: kind,
-	}
-	if _, err := u.Tx.Put(u.Scope, store.Events, e.ID, e); err != nil {
-		return err
-	}
-	if u.Events.Of(u.Scope.Account).Dropped {
-		return nil
 	}
 	for id, text := range u.Tx.Oldest(u.Scope, store.Endpoints, "") {
 		var endpoint domain.Endpoint
 		if err := json.Unmarshal(text, &endpoint); err != nil {
 			return err
 		}
-		if !endpoint.Wants(kind) {
+		if mode.Dropped || !endpoint.Wants(kind) {
 			continue
 		}
 		d := domain.Delivery{Scope: u.Scope, Event: e.ID, Endpoint: id, Queue: queue}
 		if err := u.Tx.PutDelivery(d); err != nil {
 			return err
 		}
+		e.PendingWebhooks++
 		u.Tx.After(func() { u.Deliver(d) })
 	}
-	return nil
+	return u.Tx.Put(u.Scope, store.Events, e.ID, e)
+}
+
+// CreateEndpoint creates a webhook endpoint.
+func (u *Unit) CreateEndpoint(address string, events []string) (*domain.Endpoint, error) {
+	e := &domain.Endpoint{
+		ID: u.Tx.NewID(store.Endpoints), Object: "webhook_endpoint", Created: u.now(), EnabledEvents: events, Livemode: u.Scope.Live,
+		Metadata: map[string]string{}, Secret: "whsec_" + store.Random(32), Status: "enabled", URL: address,
+	}
+	return e, u.Tx.Put(u.Scope, store.Endpoints, e.ID, e)
 }
 
 func (u *Unit) emitIntent(kind string, pi *domain.Intent) error {

@@ -7,77 +7,34 @@ import (
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
-// MethodInput is a payment method: the name of a test method, the id of an existing one, or the data of a new one.
+// MethodInput is a payment method: the name of a test method, or the data of a card.
 type MethodInput struct {
-	ID       string
-	Type     string // of the data: card or us_bank_account
+	Name     string
 	Number   string
 	ExpMonth int64
 	ExpYear  int64
-	Billing  domain.BillingDetails
-	Param    string // name of the number's parameter, for errors
 }
 
-// method returns the payment method; nil if the input has none. putMethod stores a new one.
+// method returns a new payment method; nil if the input has none.
 func (u *Unit) method(in MethodInput) (*domain.StoredMethod, error) {
-	switch {
-	case in.ID != "":
-		if c := domain.CaseNamed(in.ID); c != nil {
-			return u.newMethod(c, in), nil
-		}
-		m, err := store.Get[domain.StoredMethod](u.Tx, u.Scope, store.Methods, in.ID)
-		if err == nil && m == nil {
-			return nil, domain.Missing(http.StatusBadRequest, "PaymentMethod", in.ID, "payment_method")
-		}
-		return m, err
-	case in.Type == "":
+	if in == (MethodInput{}) {
 		return nil, nil //nolint:nilnil // none is no error
 	}
-	c := domain.CaseNumbered(in.Number)
-	if c == nil || c.Bank != (in.Type == domain.TypeOfBank) {
-		return nil, &domain.Error{
-			Type: domain.TypeCard, Code: "incorrect_number", Message: "Your card number is incorrect.", Param: "number",
-			Status: http.StatusPaymentRequired, DocURL: "https://stripe.com/docs/error-codes/incorrect-number",
+	c := domain.CaseNamed(in.Name)
+	switch {
+	case in.Name != "" && c == nil:
+		return nil, domain.Missing(http.StatusBadRequest, "PaymentMethod", in.Name, "payment_method")
+	case in.Name == "":
+		if c = domain.CardNumbered(in.Number); c == nil {
+			return nil, &domain.Error{
+				Type: domain.TypeCard, Code: "incorrect_number", Message: "Your card number is incorrect.", Param: "number",
+				Status: http.StatusPaymentRequired, DocURL: "https://stripe.com/docs/error-codes/incorrect-number",
+			}
 		}
 	}
-	return u.newMethod(c, in), nil
-}
-
-func (u *Unit) newMethod(c *domain.TestCase, in MethodInput) *domain.StoredMethod {
 	m := domain.NewMethod(c, u.now(), in.ExpMonth, in.ExpYear)
-	m.ID, m.Livemode, m.BillingDetails = u.Tx.NewID(store.Methods), u.Scope.Live, in.Billing
-	return &m
-}
-
-func (u *Unit) putMethod(m *domain.StoredMethod) error {
-	_, err := u.Tx.Put(u.Scope, store.Methods, m.ID, m)
-	return err
-}
-
-// CreateMethod creates a payment method.
-func (u *Unit) CreateMethod(in MethodInput) (*domain.PaymentMethod, error) {
-	m, err := u.method(in)
-	if err != nil {
-		return nil, err
-	}
-	return &m.PaymentMethod, u.putMethod(m)
-}
-
-// Method returns a payment method.
-func (u *Unit) Method(id string) (*domain.PaymentMethod, error) {
-	if c := domain.CaseNamed(id); c != nil {
-		m := domain.NewMethod(c, u.now(), 0, 0)
-		m.ID, m.Livemode = id, u.Scope.Live
-		return &m.PaymentMethod, nil
-	}
-	m, err := store.Get[domain.StoredMethod](u.Tx, u.Scope, store.Methods, id)
-	if err == nil && m == nil {
-		return nil, domain.Missing(http.StatusNotFound, "PaymentMethod", id, "payment_method")
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &m.PaymentMethod, nil
+	m.ID, m.Livemode = u.Tx.NewID(store.Methods), u.Scope.Live
+	return &m, nil
 }
 
 // testCase returns the test case of an object's payment method.

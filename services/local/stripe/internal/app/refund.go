@@ -4,22 +4,20 @@ import (
 	"fmt"
 
 	"holdfast.dev/services/local/stripe/internal/domain"
-	"holdfast.dev/services/local/stripe/internal/form"
 	"holdfast.dev/services/local/stripe/internal/store"
 )
 
 // RefundInput contains the parameters of a refund.
 type RefundInput struct {
 	PaymentIntent string
-	Charge        string
 	Amount        *int64
 	Reason        *string
-	Metadata      *form.Metadata
+	Metadata      map[string]string
 }
 
 // CreateRefund refunds an amount of a charge, or the remaining amount.
 func (u *Unit) CreateRefund(in RefundInput) (*domain.Refund, error) {
-	c, err := u.refundable(in)
+	c, err := u.refundable(in.PaymentIntent)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +33,7 @@ func (u *Unit) CreateRefund(in RefundInput) (*domain.Refund, error) {
 		return nil, err
 	}
 	r := u.newRefund(c, amount)
-	r.Reason, r.Metadata = in.Reason, in.Metadata.Apply(nil)
+	r.Reason, r.Metadata = in.Reason, in.Metadata
 	if test.Refund == domain.RefundSucceeded {
 		r.Status = domain.RefundPending
 	}
@@ -45,7 +43,7 @@ func (u *Unit) CreateRefund(in RefundInput) (*domain.Refund, error) {
 	return r, all(
 		func() error { return u.moveRefund(c, r) },
 		func() error { return u.putCharge(c) },
-		func() error { return u.storeRefund(r) },
+		func() error { return u.putRefund(r) },
 		func() error { return u.emitCharge("refunded", c, before) },
 		func() error { return u.emit("refund.created", r.PaymentIntent, r, nil) },
 		func() error {
@@ -58,11 +56,8 @@ func (u *Unit) CreateRefund(in RefundInput) (*domain.Refund, error) {
 }
 
 // refundable returns the charge to refund.
-func (u *Unit) refundable(in RefundInput) (*domain.Charge, error) {
-	if in.Charge != "" {
-		return u.Charge(in.Charge)
-	}
-	pi, err := find[domain.Intent](u, store.Intents, in.PaymentIntent, "payment_intent", "payment_intent")
+func (u *Unit) refundable(intent string) (*domain.Charge, error) {
+	pi, err := find[domain.Intent](u, store.Intents, intent, "payment_intent", "payment_intent")
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +74,7 @@ func (u *Unit) checkRefund(c *domain.Charge, amount int64) error {
 	case c.Unrefunded() == 0:
 		return domain.Invalid("charge_already_refunded", "", "Charge "+c.ID+" has already been refunded.")
 	}
-	for id := range u.Tx.Indexed(u.Scope, "dp.charge", c.ID, "") {
+	for id := range u.Tx.OfIntent(u.Scope, store.Disputes, c.PaymentIntent, "") {
 		d, err := u.Dispute(id)
 		if err != nil {
 			return err
@@ -102,34 +97,16 @@ func (u *Unit) newRefund(c *domain.Charge, amount int64) *domain.Refund {
 	}
 }
 
-func (u *Unit) storeRefund(r *domain.Refund) error {
-	return all(
-		func() error { return u.putRefund(r) },
-		func() error { return u.Tx.Index(u.Scope, "re.charge", r.Charge, r.ID) },
-		func() error { return u.Tx.Index(u.Scope, "re.pi", r.PaymentIntent, r.ID) },
-	)
-}
-
 func (u *Unit) moveRefund(c *domain.Charge, r *domain.Refund) error {
 	kind := domain.BalanceRefund
 	if c.PaymentMethodDetails["type"] == domain.TypeOfBank {
 		kind = domain.BalancePaymentRefund
 	}
-	b, err := u.move(movement{kind: kind, category: "refund", amount: -r.Amount, currency: r.Currency, source: r.ID, text: "REFUND FOR CHARGE"})
+	b, err := u.move(movement{kind: kind, category: "refund", amount: -r.Amount, currency: r.Currency, source: r.ID, text: new("REFUND FOR CHARGE")})
 	if err == nil {
 		r.BalanceTransaction = &b.ID
 	}
 	return err
-}
-
-// UpdateRefund changes a refund's metadata.
-func (u *Unit) UpdateRefund(id string, m *form.Metadata) (*domain.Refund, error) {
-	r, err := u.Refund(id)
-	if err != nil {
-		return nil, err
-	}
-	r.Metadata = m.Apply(r.Metadata)
-	return r, u.putRefund(r)
 }
 
 // FinishRefund ends a pending refund. If it fails, the money returns to the balance.
@@ -164,7 +141,7 @@ func (u *Unit) takeBack(r *domain.Refund) error {
 	c.Refunded = false
 	r.FailureReason = "expired_or_canceled_card"
 	b, err := u.move(movement{
-		kind: domain.BalanceRefundFailure, category: "refund_failure", amount: r.Amount, currency: r.Currency, source: r.ID, text: "REFUND FAILURE",
+		kind: domain.BalanceRefundFailure, category: "refund_failure", amount: r.Amount, currency: r.Currency, source: r.ID, text: new("REFUND FAILURE"),
 	})
 	if err != nil {
 		return err

@@ -17,40 +17,6 @@ const (
 	taskDispute = "dispute"
 )
 
-// Settle ends the processing of an intent.
-func (u *Unit) Settle(id, outcome string) (*domain.Intent, error) {
-	pi, err := u.Intent(id)
-	if err != nil {
-		return nil, err
-	}
-	if pi.Status != domain.Processing {
-		return nil, domain.UnexpectedState(pi, "The PaymentIntent is not processing; its status is "+string(pi.Status)+".")
-	}
-	c, err := u.Charge(*pi.LatestCharge)
-	if err != nil {
-		return nil, err
-	}
-	m, err := store.Get[domain.StoredMethod](u.Tx, u.Scope, store.Methods, c.PaymentMethod)
-	if err != nil {
-		return nil, err
-	}
-	test := domain.CaseNamed(m.Case)
-	if outcome == outcomeSucceeded {
-		c.Outcome = &domain.Outcome{
-			NetworkStatus: "approved_by_network", RiskLevel: "not_assessed", SellerMessage: "Payment complete.", Type: "authorized",
-		}
-		return pi, u.succeeded(pi, c, test)
-	}
-	why := test.Decline
-	if why == nil {
-		why = domain.CaseNamed("pm_usBankAccount_insufficientFunds").Decline
-	}
-	if err := u.declined(pi, c, m, why); !isRefusal(err) {
-		return nil, err
-	}
-	return pi, nil
-}
-
 func isRefusal(err error) bool {
 	var refusal *domain.Error
 	return errors.As(err, &refusal)
@@ -61,7 +27,7 @@ func (u *Unit) do(task *store.Task) error {
 	var err error
 	switch task.Do {
 	case taskSettle:
-		err = u.settleByCase(task.Object)
+		err = u.settle(task.Object)
 	case taskRefund:
 		err = u.refundByCase(task.Object)
 	case taskDispute:
@@ -73,7 +39,8 @@ func (u *Unit) do(task *store.Task) error {
 	return err
 }
 
-func (u *Unit) settleByCase(intent string) error {
+// settle ends the processing of an intent.
+func (u *Unit) settle(intent string) error {
 	pi, err := u.Intent(intent)
 	if err != nil {
 		return err
@@ -82,16 +49,18 @@ func (u *Unit) settleByCase(intent string) error {
 	if err != nil {
 		return err
 	}
-	test, err := u.testCase(c.PaymentMethod)
+	m, err := store.Get[domain.StoredMethod](u.Tx, u.Scope, store.Methods, c.PaymentMethod)
 	if err != nil {
 		return err
 	}
-	outcome := outcomeSucceeded
+	test := domain.CaseNamed(m.Case)
 	if test.Decline != nil {
-		outcome = outcomeFailed
+		return u.declined(pi, c, m, test.Decline)
 	}
-	_, err = u.Settle(intent, outcome)
-	return err
+	c.Outcome = &domain.Outcome{
+		NetworkStatus: "approved_by_network", RiskLevel: "not_assessed", SellerMessage: "Payment complete.", Type: "authorized",
+	}
+	return u.succeeded(pi, c, test)
 }
 
 func (u *Unit) refundByCase(refund string) error {
@@ -152,7 +121,7 @@ func (a *App) next() (time.Duration, error) {
 	if err != nil || task == nil {
 		return time.Minute, err
 	}
-	if wait := due.Sub(a.DB.Now()); wait > 0 {
+	if wait := time.Until(due); wait > 0 {
 		return min(wait, time.Minute), nil
 	}
 	return 0, a.DB.Update(func(t *store.Tx) error {

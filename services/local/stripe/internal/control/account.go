@@ -52,8 +52,7 @@ func (s *Server) Create(a domain.Account) (domain.Account, error) {
 // fillKeys creates the missing keys and checks the prefixes of the others.
 func (s *Server) fillKeys(k *domain.Keys) error {
 	for prefix, key := range map[string]*string{
-		"sk_test_": &k.TestSecret, "rk_test_": &k.TestRestricted, "pk_test_": &k.TestPublishable,
-		"sk_live_": &k.LiveSecret, "rk_live_": &k.LiveRestricted, "pk_live_": &k.LivePublishable,
+		"sk_test_": &k.TestSecret, "pk_test_": &k.TestPublishable, "sk_live_": &k.LiveSecret, "pk_live_": &k.LivePublishable,
 	} {
 		switch {
 		case *key == "":
@@ -65,16 +64,6 @@ func (s *Server) fillKeys(k *domain.Keys) error {
 		}
 	}
 	return nil
-}
-
-func (s *Server) accounts(*http.Request) (any, error) {
-	all := []domain.Account{}
-	err := s.App.DB.View(func(t *store.Tx) error {
-		some, err := t.Accounts()
-		all = append(all, some...)
-		return err
-	})
-	return map[string]any{"accounts": all}, err
 }
 
 // snapshot returns all objects of one mode of an account, the oldest first.
@@ -94,36 +83,4 @@ func (s *Server) snapshot(r *http.Request) (any, error) {
 		return nil
 	})
 	return all, err
-}
-
-// counters returns how often each operation returned which status, and the number of successful charges per intent.
-func (s *Server) counters(r *http.Request) (any, error) {
-	charges := map[string]int{}
-	err := s.App.DB.View(func(t *store.Tx) error {
-		scopes, err := t.Scopes()
-		if err != nil {
-			return err
-		}
-		for _, scope := range scopes {
-			if only := r.URL.Query().Get("account"); only != "" && only != scope.Account {
-				continue
-			}
-			for _, text := range t.Oldest(scope, store.Charges, "") {
-				var c domain.Charge
-				if err := json.Unmarshal(text, &c); err != nil {
-					return err
-				}
-				if c.Status == domain.ChargeSucceeded {
-					charges[c.PaymentIntent]++
-				}
-			}
-		}
-		return nil
-	})
-	return map[string]any{"calls": s.Counts.All(), "charges_per_intent": charges}, err
-}
-
-func (s *Server) resetCounters(r *http.Request) (any, error) {
-	s.Counts.Reset()
-	return s.counters(r)
 }

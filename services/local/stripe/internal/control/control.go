@@ -27,36 +27,23 @@ type Server struct {
 	App    *app.App
 	Keys   *api.Keyring
 	Faults *faults.Set
-	Counts *api.Counts
 	Sender *deliver.Sender
 	Token  string
-	// Moved is called after the clock moved.
-	Moved func()
 }
 
 // Handler serves /_control.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]func(*http.Request) (any, error){
-		"POST /_control/accounts":                          s.createAccount,
-		"GET /_control/accounts":                           s.accounts,
-		"GET /_control/accounts/{id}/snapshot":             s.snapshot,
-		"POST /_control/faults":                            s.addFault,
-		"GET /_control/faults":                             s.faults,
-		"DELETE /_control/faults":                          s.clearFaults,
-		"DELETE /_control/faults/{id}":                     s.removeFault,
-		"POST /_control/latency":                           s.setLatency,
-		"POST /_control/events":                            s.setEvents,
-		"GET /_control/events":                             s.events,
-		"GET /_control/counters":                           s.counters,
-		"DELETE /_control/counters":                        s.resetCounters,
-		"POST /_control/clock":                             s.advance,
-		"POST /_control/payment_intents/{id}/authenticate": s.authenticate,
-		"POST /_control/payment_intents/{id}/settle":       s.settle,
-		"POST /_control/refunds/{id}/finish":               s.finishRefund,
-		"POST /_control/charges/{id}/dispute":              s.dispute,
-		"POST /_control/disputes/{id}/close":               s.closeDispute,
-		"POST /_control/webhook_endpoints/{id}/roll":       s.rollSecret,
+		"POST /_control/accounts":              s.createAccount,
+		"GET /_control/accounts/{id}/snapshot": s.snapshot,
+		"POST /_control/faults":                s.addFault,
+		"DELETE /_control/faults/{id}":         s.removeFault,
+		"POST /_control/latency":               s.setLatency,
+		"POST /_control/events":                s.setEvents,
+		"POST /_control/refunds/{id}/finish":   s.finishRefund,
+		"POST /_control/charges/{id}/dispute":  s.dispute,
+		"POST /_control/disputes/{id}/close":   s.closeDispute,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, handle) })
 	}
@@ -72,8 +59,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, handle func(*http
 	result, err := handle(r)
 	var refusal *domain.Error
 	switch {
-	case errors.As(err, &refusal) && refusal.Type == domain.TypeCard, errors.As(err, &refusal) && refusal.Code == "payment_intent_authentication_failure":
-		write(w, http.StatusOK, refusal.PaymentIntent) // the requested result
 	case errors.As(err, &refusal):
 		write(w, refusal.Status, map[string]string{"error": refusal.Message})
 	case err != nil:
@@ -99,9 +84,6 @@ func (d *duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// MarshalText formats a duration.
-func (d duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
 // read decodes the body. An empty body leaves the defaults.
 func read(r *http.Request, into any) error {
 	decoder := json.NewDecoder(io.LimitReader(r.Body, maxBody))
@@ -115,28 +97,19 @@ func read(r *http.Request, into any) error {
 // within runs work in the scope that contains the object.
 func within[T any](s *Server, kind store.Kind, id string, work func(*app.Unit) (T, error)) (any, error) {
 	var result T
-	var failed error
 	err := s.App.DB.Update(func(t *store.Tx) error {
 		scopes, err := t.Scopes()
 		if err != nil {
 			return err
 		}
 		for _, scope := range scopes {
-			if t.Raw(scope, kind, id) == nil {
-				continue
+			if t.Raw(scope, kind, id) != nil {
+				result, err = work(&app.Unit{App: s.App, Tx: t, Scope: scope})
+				return err
 			}
-			result, failed = work(&app.Unit{App: s.App, Tx: t, Scope: scope})
-			var refusal *domain.Error
-			if errors.As(failed, &refusal) {
-				return nil // the declined charge is stored
-			}
-			return failed
 		}
 		return domain.Missing(http.StatusNotFound, string(kind), id, "id")
 	})
-	if err == nil {
-		err = failed
-	}
 	return result, err
 }
 
@@ -156,22 +129,6 @@ func readOutcome(r *http.Request, allowed []string) (string, error) {
 		}
 	}
 	return "", errors.New("outcome is " + strings.Join(allowed, " or "))
-}
-
-func (s *Server) authenticate(r *http.Request) (any, error) {
-	how, err := readOutcome(r, app.Outcomes)
-	if err != nil {
-		return nil, err
-	}
-	return within(s, store.Intents, r.PathValue("id"), func(u *app.Unit) (*domain.Intent, error) { return u.Authenticate(r.PathValue("id"), how) })
-}
-
-func (s *Server) settle(r *http.Request) (any, error) {
-	how, err := readOutcome(r, app.Outcomes)
-	if err != nil {
-		return nil, err
-	}
-	return within(s, store.Intents, r.PathValue("id"), func(u *app.Unit) (*domain.Intent, error) { return u.Settle(r.PathValue("id"), how) })
 }
 
 func (s *Server) finishRefund(r *http.Request) (any, error) {
@@ -203,16 +160,4 @@ func (s *Server) closeDispute(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return within(s, store.Disputes, r.PathValue("id"), func(u *app.Unit) (*domain.Dispute, error) { return u.CloseDispute(r.PathValue("id"), how) })
-}
-
-func (s *Server) rollSecret(r *http.Request) (any, error) {
-	in := struct {
-		Overlap duration `json:"overlap"`
-	}{Overlap: duration{24 * time.Hour}}
-	if err := read(r, &in); err != nil {
-		return nil, err
-	}
-	return within(s, store.Endpoints, r.PathValue("id"), func(u *app.Unit) (*domain.Endpoint, error) {
-		return u.RollSecret(r.PathValue("id"), in.Overlap.Duration)
-	})
 }

@@ -7,18 +7,14 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
-	"strings"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"holdfast.dev/services/local/stripe/internal/app"
@@ -37,9 +33,6 @@ type Sender struct {
 	Client *http.Client
 	// Retries are the delays before each further attempt. After the last attempt, the delivery is abandoned.
 	Retries []time.Duration
-
-	// Sent, Failed, and GivenUp are counters.
-	Sent, Failed, GivenUp atomic.Int64
 
 	mu      sync.Mutex
 	ctx     context.Context // of Start; queues start in it
@@ -68,9 +61,9 @@ func (s *Sender) Wait() { s.running.Wait() }
 func (s *Sender) Add(d domain.Delivery) {
 	mode := s.Modes.Of(d.Scope.Account)
 	for range 1 + mode.Repeat {
-		wait := mode.Delay
+		var wait time.Duration
 		if mode.Shuffle > 0 {
-			wait += rand.N(mode.Shuffle) //nolint:gosec // no secret
+			wait = rand.N(mode.Shuffle) //nolint:gosec // no secret
 		}
 		s.queue(item{Delivery: d, due: time.Now().Add(wait)})
 	}
@@ -111,16 +104,14 @@ func (s *Sender) Wake() {
 // send makes one attempt.
 func (s *Sender) send(ctx context.Context, i item) {
 	url, payload, signature, err := s.prepare(i.Delivery)
-	if err == nil && url != "" {
+	if err == nil {
 		err = s.post(ctx, url, payload, signature)
 	}
 	switch {
 	case ctx.Err() != nil: // it is sent again after the next start
 	case err == nil:
-		s.Sent.Add(1)
 		s.finish(i.Delivery)
 	default:
-		s.Failed.Add(1)
 		s.again(i)
 	}
 }
@@ -128,7 +119,6 @@ func (s *Sender) send(ctx context.Context, i item) {
 // again queues the next attempt or gives up.
 func (s *Sender) again(i item) {
 	if i.Attempts >= len(s.Retries) {
-		s.GivenUp.Add(1)
 		s.finish(i.Delivery)
 		return
 	}
@@ -147,40 +137,26 @@ func (s *Sender) finish(d domain.Delivery) {
 	}
 }
 
-// prepare returns the URL, payload, and signature of a delivery. The URL is empty if the endpoint is deleted.
+// prepare returns the URL, payload, and signature of a delivery.
 func (s *Sender) prepare(d domain.Delivery) (url string, payload []byte, signature string, err error) {
 	err = s.DB.View(func(t *store.Tx) error {
-		endpoint, err := store.Get[domain.StoredEndpoint](t, d.Scope, store.Endpoints, d.Endpoint)
-		if err != nil || endpoint == nil {
-			return err
-		}
-		event, err := (&app.Unit{Tx: t, Scope: d.Scope}).Event(d.Event)
+		endpoint, err := store.Get[domain.Endpoint](t, d.Scope, store.Endpoints, d.Endpoint)
 		if err != nil {
 			return err
 		}
-		event.PendingWebhooks = max(event.PendingWebhooks, 1)
-		if payload, err = json.Marshal(event); err != nil {
-			return err
-		}
-		url, signature = endpoint.URL, sign(payload, t.Now().Unix(), endpoint.Secrets)
+		payload = slices.Clone(t.Raw(d.Scope, store.Events, d.Event))
+		url, signature = endpoint.URL, sign(payload, t.Now().Unix(), endpoint.Secret)
 		return nil
 	})
 	return url, payload, signature, err
 }
 
-// sign returns the Stripe-Signature header, with a signature for each valid secret.
-func sign(payload []byte, now int64, secrets []domain.Secret) string {
-	parts := []string{"t=" + strconv.FormatInt(now, 10)}
-	for _, s := range secrets {
-		if s.Expires != 0 && s.Expires <= now {
-			continue
-		}
-		mac := hmac.New(sha256.New, []byte(s.Value))
-		_, _ = fmt.Fprintf(mac, "%d.", now) // never fails
-		_, _ = mac.Write(payload)           // never fails
-		parts = append(parts, "v1="+hex.EncodeToString(mac.Sum(nil)))
-	}
-	return strings.Join(parts, ",")
+// sign returns the Stripe-Signature header.
+func sign(payload []byte, now int64, secret string) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	_, _ = fmt.Fprintf(mac, "%d.", now) // never fails
+	_, _ = mac.Write(payload)           // never fails
+	return fmt.Sprintf("t=%d,v1=%x", now, mac.Sum(nil))
 }
 
 func (s *Sender) post(ctx context.Context, url string, payload []byte, signature string) error {

@@ -13,10 +13,8 @@ type Account struct {
 // Keys are an account's API keys.
 type Keys struct {
 	TestSecret      string `json:"test_secret"`
-	TestRestricted  string `json:"test_restricted"`
 	TestPublishable string `json:"test_publishable"`
 	LiveSecret      string `json:"live_secret"`
-	LiveRestricted  string `json:"live_restricted"`
 	LivePublishable string `json:"live_publishable"`
 }
 
@@ -44,8 +42,8 @@ func (s Scope) Prefix() string {
 func (a Account) ByKey() map[string]Key {
 	test, live := Scope{Account: a.ID}, Scope{Account: a.ID, Live: true}
 	return map[string]Key{
-		a.Keys.TestSecret: {Scope: test}, a.Keys.TestRestricted: {Scope: test}, a.Keys.TestPublishable: {Scope: test, Publishable: true},
-		a.Keys.LiveSecret: {Scope: live}, a.Keys.LiveRestricted: {Scope: live}, a.Keys.LivePublishable: {Scope: live, Publishable: true},
+		a.Keys.TestSecret: {Scope: test}, a.Keys.TestPublishable: {Scope: test, Publishable: true},
+		a.Keys.LiveSecret: {Scope: live}, a.Keys.LivePublishable: {Scope: live, Publishable: true},
 	}
 }
 

@@ -5,13 +5,11 @@ import "slices"
 // The statuses of a dispute.
 const (
 	NeedsResponse = "needs_response"
-	UnderReview   = "under_review"
 	Won           = "won"
 	Lost          = "lost"
 
 	// An inquiry precedes a dispute and withdraws no money.
 	WarningNeedsResponse = "warning_needs_response"
-	WarningUnderReview   = "warning_under_review"
 	WarningClosed        = "warning_closed"
 )
 
@@ -25,7 +23,7 @@ type Dispute struct {
 	Created                  int64                `json:"created"`
 	Currency                 string               `json:"currency"`
 	EnhancedEligibilityTypes []string             `json:"enhanced_eligibility_types"`
-	Evidence                 Evidence             `json:"evidence"`
+	Evidence                 struct{}             `json:"evidence"`
 	EvidenceDetails          EvidenceDetails      `json:"evidence_details"`
 	IsChargeRefundable       bool                 `json:"is_charge_refundable"`
 	Livemode                 bool                 `json:"livemode"`
@@ -40,12 +38,7 @@ func (d *Dispute) Closed() bool { return slices.Contains([]string{Won, Lost, War
 
 // Inquiry reports whether the dispute is an inquiry.
 func (d *Dispute) Inquiry() bool {
-	return slices.Contains([]string{WarningNeedsResponse, WarningUnderReview, WarningClosed}, d.Status)
-}
-
-// Evidence is the merchant's evidence.
-type Evidence struct {
-	UncategorizedText *string `json:"uncategorized_text"`
+	return d.Status == WarningNeedsResponse || d.Status == WarningClosed
 }
 
 // EvidenceDetails describes the evidence.
@@ -77,7 +70,6 @@ type BalanceTransaction struct {
 	Created           int64       `json:"created"`
 	Currency          string      `json:"currency"`
 	Description       *string     `json:"description"`
-	ExchangeRate      *float64    `json:"exchange_rate"`
 	Fee               int64       `json:"fee"`
 	FeeDetails        []FeeDetail `json:"fee_details"`
 	Net               int64       `json:"net"`
@@ -89,11 +81,10 @@ type BalanceTransaction struct {
 
 // FeeDetail is a part of a fee.
 type FeeDetail struct {
-	Amount      int64   `json:"amount"`
-	Application *string `json:"application"`
-	Currency    string  `json:"currency"`
-	Description string  `json:"description"`
-	Type        string  `json:"type"`
+	Amount      int64  `json:"amount"`
+	Currency    string `json:"currency"`
+	Description string `json:"description"`
+	Type        string `json:"type"`
 }
 
 // Fees are the fees that the account pays for each charge and each dispute.

@@ -14,7 +14,7 @@ type Event struct {
 	Created         int64        `json:"created"`
 	Data            EventData    `json:"data"`
 	Livemode        bool         `json:"livemode"`
-	PendingWebhooks int          `json:"pending_webhooks"`
+	PendingWebhooks int          `json:"pending_webhooks"` // when it occurred
 	Request         EventRequest `json:"request"`
 	Type            string       `json:"type"`
 }
@@ -35,28 +35,13 @@ type EventRequest struct {
 type Endpoint struct {
 	ID            string            `json:"id"`
 	Object        string            `json:"object"`
-	APIVersion    *string           `json:"api_version"`
-	Application   *string           `json:"application"`
 	Created       int64             `json:"created"`
-	Description   *string           `json:"description"`
 	EnabledEvents []string          `json:"enabled_events"`
 	Livemode      bool              `json:"livemode"`
 	Metadata      map[string]string `json:"metadata"`
-	Secret        string            `json:"secret,omitempty"` // only in the response of the create
+	Secret        string            `json:"secret"`
 	Status        string            `json:"status"`
 	URL           string            `json:"url"`
-}
-
-// StoredEndpoint is an endpoint with its internal fields.
-type StoredEndpoint struct {
-	Endpoint
-	Secrets []Secret `json:"_secrets"` // the newest first
-}
-
-// Secret signs payloads until it expires.
-type Secret struct {
-	Value   string `json:"value"`
-	Expires int64  `json:"expires"` // Unix seconds; 0: never
 }
 
 // Wants reports whether the endpoint receives events of the type.

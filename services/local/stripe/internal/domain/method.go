@@ -7,7 +7,6 @@ type PaymentMethod struct {
 	BillingDetails BillingDetails    `json:"billing_details"`
 	Card           *Card             `json:"card,omitempty"`
 	Created        int64             `json:"created"`
-	Customer       *string           `json:"customer"`
 	Livemode       bool              `json:"livemode"`
 	Metadata       map[string]string `json:"metadata"`
 	Type           string            `json:"type"`
@@ -29,17 +28,14 @@ type Card struct {
 	ExpYear           int64             `json:"exp_year"`
 	Fingerprint       string            `json:"fingerprint"`
 	Funding           string            `json:"funding"`
-	GeneratedFrom     *string           `json:"generated_from"`
 	Last4             string            `json:"last4"`
 	Networks          Networks          `json:"networks"`
 	ThreeDSecureUsage ThreeDSecureUsage `json:"three_d_secure_usage"`
-	Wallet            *string           `json:"wallet"`
 }
 
 // Networks are the networks of a card.
 type Networks struct {
 	Available []string `json:"available"`
-	Preferred *string  `json:"preferred"`
 }
 
 // ThreeDSecureUsage reports whether 3-D Secure is possible.

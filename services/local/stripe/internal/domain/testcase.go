@@ -11,7 +11,6 @@ type TestCase struct {
 	Decline      *Decline
 	Dispute      string // the reason of the dispute that follows a charge
 	Refund       string // the later status of a refund: succeeded (pending until then) or failed; empty: succeeds immediately
-	Stuck        bool   // stays processing until its outcome is set
 }
 
 // Decline is the reason why a charge fails.
@@ -31,12 +30,6 @@ var (
 	expired       = &Decline{Code: "expired_card", Message: "Your card has expired."}
 	wrongCVC      = &Decline{Code: "incorrect_cvc", Message: "Your card's security code is incorrect."}
 	processingErr = &Decline{Code: "processing_error", Message: "An error occurred while processing your card. Try again in a little bit."}
-
-	// AuthenticationRequired declines an off-session charge that requires authentication by the customer.
-	AuthenticationRequired = &Decline{
-		Code: "authentication_required", DeclineCode: "authentication_required",
-		Message: "Your card was declined. This transaction requires authentication.",
-	}
 	accountClosed = &Decline{Code: "account_closed", Message: "The customer's bank account has been closed."}
 	noAccount     = &Decline{Code: "no_account", Message: "The bank account could not be located."}
 	bankFunds     = &Decline{Code: "insufficient_funds", Message: "The customer's account has insufficient funds to cover this payment."}
@@ -77,16 +70,17 @@ var cases = []*TestCase{
 	{Name: "pm_usBankAccount_noAccount", Number: "000111111116", Bank: true, Decline: noAccount},
 	{Name: "pm_usBankAccount_insufficientFunds", Number: "000222222227", Bank: true, Decline: bankFunds},
 	{Name: "pm_usBankAccount_debitNotAuthorized", Number: "000333333335", Bank: true, Decline: notAuthorized},
-	{Name: "pm_usBankAccount_processing", Number: "000000000009", Bank: true, Stuck: true},
 	{Name: "pm_usBankAccount_dispute", Number: "000555555559", Bank: true, Dispute: "insufficient_funds"},
 }
 
-var byName, byNumber = tables()
+var byName, cards = tables()
 
 func tables() (names, numbers map[string]*TestCase) {
 	names, numbers = map[string]*TestCase{}, map[string]*TestCase{}
 	for _, c := range cases {
-		names[plain(c.Name)], numbers[c.Number] = c, c
+		if names[plain(c.Name)] = c; !c.Bank {
+			numbers[c.Number] = c
+		}
 	}
 	return names, numbers
 }
@@ -100,9 +94,9 @@ func plain(name string) string {
 // CaseNamed returns the test method with a name; nil if there is none.
 func CaseNamed(name string) *TestCase { return byName[plain(name)] }
 
-// CaseNumbered returns the test method with a number; nil if there is none.
-func CaseNumbered(number string) *TestCase {
-	return byNumber[strings.NewReplacer(" ", "", "-", "").Replace(number)]
+// CardNumbered returns the test card with a number; nil if there is none.
+func CardNumbered(number string) *TestCase {
+	return cards[strings.NewReplacer(" ", "", "-", "").Replace(number)]
 }
 
 // Last4 returns the last four digits of the number.

@@ -133,12 +133,6 @@ func (v *Values) find(name string) *node {
 // Has reports whether the form contains the name, with or without brackets.
 func (v *Values) Has(name string) bool { return v.find(name) != nil }
 
-// Nested reports whether the form has brackets after the name.
-func (v *Values) Nested(name string) bool {
-	n := v.find(name)
-	return n != nil && len(n.names) > 0
-}
-
 // Text returns the value of a name such as created[gte]; nil if the form has none.
 func (v *Values) Text(name string) *string {
 	n := v.find(name)
@@ -195,19 +189,6 @@ func (v *Values) Positive(name string) *int64 {
 	return n
 }
 
-// Bool returns true or false; false if the form has none.
-func (v *Values) Bool(name string) bool {
-	switch text := v.Or(name, "false"); text {
-	case "true":
-		return true
-	case "false":
-		return false
-	default:
-		v.Fail("", name, "Invalid boolean: %s", text)
-		return false
-	}
-}
-
 // OneOf returns one of the allowed values; nil if the form has no value or an empty one.
 func (v *Values) OneOf(name string, allowed []string) *string {
 	text := v.Text(name)
@@ -245,14 +226,13 @@ const (
 	maxMetadataValue = 500
 )
 
-// Metadata returns the change of the metadata; nil if the form has none. An empty value removes a name. Clear is true for empty
-// metadata.
-func (v *Values) Metadata() *Metadata {
+// Metadata returns the metadata. Names with an empty value are left out.
+func (v *Values) Metadata() map[string]string {
+	m := map[string]string{}
 	n := v.find("metadata")
 	if n == nil {
-		return nil
+		return m
 	}
-	m := &Metadata{Clear: len(n.names) == 0, Values: map[string]string{}}
 	for _, name := range n.names {
 		value := n.children[name].text
 		switch {
@@ -262,38 +242,12 @@ func (v *Values) Metadata() *Metadata {
 			v.Fail("", "metadata", "Metadata keys can have up to %d characters; `%s` is longer", maxMetadataName, name)
 		case len([]rune(value)) > maxMetadataValue:
 			v.Fail("", "metadata["+name+"]", "Metadata values can have up to %d characters, but you passed in a value that is %d characters.", maxMetadataValue, len([]rune(value)))
+		case value != "":
+			m[name] = value
 		}
-		m.Values[name] = value
 	}
-	if len(m.Values) > maxMetadata {
+	if len(m) > maxMetadata {
 		v.Fail("", "metadata", "Metadata can have up to %d keys", maxMetadata)
 	}
 	return m
-}
-
-// Metadata is a change of an object's metadata.
-type Metadata struct {
-	Clear  bool
-	Values map[string]string
-}
-
-// Apply returns the metadata after the change.
-func (m *Metadata) Apply(before map[string]string) map[string]string {
-	after := map[string]string{}
-	if m == nil || !m.Clear {
-		for k, value := range before {
-			after[k] = value
-		}
-	}
-	if m == nil {
-		return after
-	}
-	for k, value := range m.Values {
-		if value == "" {
-			delete(after, k)
-			continue
-		}
-		after[k] = value
-	}
-	return after
 }

@@ -56,9 +56,8 @@
     }
   }
 
-  async function call(method, path, parameters) {
-    const query = new URLSearchParams(parameters);
-    const response = await fetch(`${base}${path}${method === "GET" ? `?${query}` : ""}`, method === "GET" ? {} : { method, body: query });
+  async function post(path, parameters) {
+    const response = await fetch(`${base}${path}`, { method: "POST", body: new URLSearchParams(parameters) });
     return response.json();
   }
 
@@ -84,20 +83,15 @@
       if (!card) return { error: { type: "validation_error", code: "incomplete_card", message: text.incomplete } };
       const path = `/v1/payment_intents/${client_secret.split("_secret_")[0]}/confirm`;
       try {
-        let answer = await call("POST", path, { key, client_secret, return_url: confirmParams.return_url, ...card });
+        let answer = await post(path, { key, client_secret, return_url: confirmParams.return_url, ...card });
         if (answer.status === "requires_action") {
           const authentication_outcome = window.confirm(text.authenticate) ? "succeeded" : "failed";
-          answer = await call("POST", path, { key, client_secret, authentication_outcome });
+          answer = await post(path, { key, client_secret, authentication_outcome });
         }
         return answer.error ? { error: answer.error } : { paymentIntent: answer };
       } catch {
         return { error: { type: "api_connection_error", message: text.network } };
       }
-    },
-
-    async retrievePaymentIntent(client_secret) {
-      const answer = await call("GET", `/v1/payment_intents/${client_secret.split("_secret_")[0]}`, { key, client_secret });
-      return answer.error ? { error: answer.error } : { paymentIntent: answer };
     },
   });
 })();

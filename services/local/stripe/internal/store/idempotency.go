@@ -42,32 +42,3 @@ func (t *Tx) SaveResponse(s domain.Scope, name string, a Response) error {
 	}
 	return t.bucket(idempotent).Put(key(s, name), text)
 }
-
-// Forget deletes at most limit responses that are older than the lifetime, and returns how many it deleted.
-func (d *DB) Forget(lifetime time.Duration, limit int) (int, error) {
-	var old [][]byte
-	err := d.View(func(t *Tx) error {
-		c := t.bucket(idempotent).Cursor()
-		for k, text := c.First(); k != nil && len(old) < limit; k, text = c.Next() {
-			var a Response
-			if err := json.Unmarshal(text, &a); err != nil {
-				return err
-			}
-			if t.now.Sub(time.Unix(a.At, 0)) >= lifetime {
-				old = append(old, append([]byte{}, k...))
-			}
-		}
-		return nil
-	})
-	if err != nil || len(old) == 0 {
-		return 0, err
-	}
-	return len(old), d.Update(func(t *Tx) error {
-		for _, k := range old {
-			if err := t.bucket(idempotent).Delete(k); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}

@@ -74,14 +74,3 @@ func (t *Tx) Deliveries() ([]domain.Delivery, error) {
 	})
 	return all, err
 }
-
-// Pending returns the number of endpoints that have not received an event.
-func (t *Tx) Pending(event string) int {
-	n := 0
-	c := t.bucket(deliveryBucket).Cursor()
-	prefix := event + "\x00"
-	for k, _ := c.Seek([]byte(prefix)); k != nil && len(k) > len(prefix) && string(k[:len(prefix)]) == prefix; k, _ = c.Next() {
-		n++
-	}
-	return n
-}

@@ -4,7 +4,6 @@
 package store
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -18,7 +17,6 @@ import (
 
 // The buckets. Objects have one bucket per kind.
 const (
-	metaBucket     = "meta"
 	accountBucket  = "accounts"
 	indexBucket    = "index"
 	idempotent     = "idempotency"
@@ -54,13 +52,12 @@ const (
 
 // DB is the database file.
 type DB struct {
-	bolt   *bbolt.DB
-	jobs   chan *job
-	stop   chan struct{}
-	done   sync.WaitGroup
-	offset atomic.Int64 // of the clock, in microseconds
-	last   int64        // the microsecond of the last created id; used only by the writer
-	dirty  atomic.Bool
+	bolt  *bbolt.DB
+	jobs  chan *job
+	stop  chan struct{}
+	done  sync.WaitGroup
+	last  int64 // the microsecond of the last created id; used only by the writer
+	dirty atomic.Bool
 }
 
 // job is one change.
@@ -83,7 +80,7 @@ func Open(folder string) (*DB, error) {
 		return nil, fmt.Errorf("opening %s/stripe.db: %w", folder, err)
 	}
 	d := &DB{bolt: file, jobs: make(chan *job, batchSize), stop: make(chan struct{})}
-	if err := file.Update(d.prepare); err != nil {
+	if err := file.Update(prepare); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	d.done.Go(d.write)
@@ -91,8 +88,8 @@ func Open(folder string) (*DB, error) {
 	return d, nil
 }
 
-func (d *DB) prepare(tx *bbolt.Tx) error {
-	names := []string{metaBucket, accountBucket, indexBucket, idempotent, deliveryBucket, taskBucket}
+func prepare(tx *bbolt.Tx) error {
+	names := []string{accountBucket, indexBucket, idempotent, deliveryBucket, taskBucket}
 	for _, kind := range Kinds {
 		names = append(names, string(kind))
 	}
@@ -100,9 +97,6 @@ func (d *DB) prepare(tx *bbolt.Tx) error {
 		if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
 			return err
 		}
-	}
-	if text := tx.Bucket([]byte(metaBucket)).Get([]byte("offset")); len(text) == 8 {
-		d.offset.Store(int64(binary.BigEndian.Uint64(text)))
 	}
 	return nil
 }
@@ -114,23 +108,9 @@ func (d *DB) Close() error {
 	return errors.Join(d.bolt.Sync(), d.bolt.Close())
 }
 
-// Now returns the time of the stand-in.
-func (d *DB) Now() time.Time {
-	return time.Now().Add(time.Duration(d.offset.Load()) * time.Microsecond)
-}
-
-// Advance moves the time of the stand-in forward.
-func (d *DB) Advance(by time.Duration) error {
-	return d.Update(func(tx *Tx) error {
-		offset := d.offset.Load() + by.Microseconds()
-		d.offset.Store(offset)
-		return tx.bucket(metaBucket).Put([]byte("offset"), binary.BigEndian.AppendUint64(nil, uint64(offset)))
-	})
-}
-
 // View runs a read. The data does not change during the read.
 func (d *DB) View(read func(*Tx) error) error {
-	return d.bolt.View(func(tx *bbolt.Tx) error { return read(&Tx{bolt: tx, db: d, now: d.Now()}) })
+	return d.bolt.View(func(tx *bbolt.Tx) error { return read(&Tx{bolt: tx, db: d, now: time.Now()}) })
 }
 
 // Update makes a change and returns when it is in the file. It can run the change more than once. A change that returns an error
@@ -219,7 +199,7 @@ func (d *DB) run(tx *bbolt.Tx, j *job) (err error) {
 			err = fmt.Errorf("panic in a change: %v", p)
 		}
 	}()
-	t := &Tx{bolt: tx, db: d, now: d.Now()}
+	t := &Tx{bolt: tx, db: d, now: time.Now()}
 	if err := j.change(t); err != nil {
 		return err
 	}

@@ -53,23 +53,18 @@ func Random(n int) string {
 
 func key(s domain.Scope, id string) []byte { return []byte(s.Prefix() + id) }
 
-// Put stores an object and returns its JSON.
-func (t *Tx) Put(s domain.Scope, kind Kind, id string, object any) ([]byte, error) {
+// Put stores an object.
+func (t *Tx) Put(s domain.Scope, kind Kind, id string, object any) error {
 	text, err := json.Marshal(object)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return text, t.bucket(string(kind)).Put(key(s, id), text)
+	return t.bucket(string(kind)).Put(key(s, id), text)
 }
 
 // Raw returns an object's JSON; nil if there is none. It is valid only during the transaction.
 func (t *Tx) Raw(s domain.Scope, kind Kind, id string) []byte {
 	return t.bucket(string(kind)).Get(key(s, id))
-}
-
-// Delete deletes an object.
-func (t *Tx) Delete(s domain.Scope, kind Kind, id string) error {
-	return t.bucket(string(kind)).Delete(key(s, id))
 }
 
 // Get returns an object; nil if there is none.
@@ -102,18 +97,24 @@ func (t *Tx) Oldest(s domain.Scope, kind Kind, after string) iter.Seq2[string, [
 	}
 }
 
-// Index stores an id under a name and a value.
-func (t *Tx) Index(s domain.Scope, name, value, id string) error {
-	return t.bucket(indexBucket).Put([]byte(indexPrefix(s, name, value)+id), []byte{})
+// Index stores the id of an object of an intent.
+func (t *Tx) Index(s domain.Scope, kind Kind, intent, id string) error {
+	return t.bucket(indexBucket).Put([]byte(indexPrefix(s, kind, intent)+id), []byte{})
 }
 
-// Indexed iterates over the ids under a name and a value, the newest first. It starts before the given id.
-func (t *Tx) Indexed(s domain.Scope, name, value, before string) iter.Seq2[string, []byte] {
-	return t.backward(indexBucket, indexPrefix(s, name, value), before)
+// OfIntent iterates over an intent's objects of a kind with their ids, the newest first. It starts before the given id.
+func (t *Tx) OfIntent(s domain.Scope, kind Kind, intent, before string) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for id := range t.backward(indexBucket, indexPrefix(s, kind, intent), before) {
+			if !yield(id, t.Raw(s, kind, id)) {
+				return
+			}
+		}
+	}
 }
 
-func indexPrefix(s domain.Scope, name, value string) string {
-	return s.Prefix() + name + "\x00" + value + "\x00"
+func indexPrefix(s domain.Scope, kind Kind, intent string) string {
+	return s.Prefix() + string(kind) + "\x00" + intent + "\x00"
 }
 
 // backward iterates over the keys with a prefix, without the prefix, in descending order.
