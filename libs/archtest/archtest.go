@@ -25,6 +25,7 @@ var layers = map[string][]string{
 	"api":     {"domain", "view", "store", "app", "pages"},
 	"consume": {"domain", "app"},
 	"pages":   {"domain", "view", "app", "peers"},
+	"command": {"domain", "view", "store", "peers", "app"},
 }
 
 // The layers in core do not depend on HTTP: neither they nor packages below them import httpPackages.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"net/url"
 	"time"
 
 	"holdfast.dev/libs/egress"
@@ -10,7 +9,6 @@ import (
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/redisx"
 	"holdfast.dev/libs/secret"
-	"holdfast.dev/libs/service"
 
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
@@ -54,69 +52,4 @@ func mailer(c peers.MailAccess) (app.Mailer, error) {
 		return nil, err
 	}
 	return m, nil
-}
-
-// toolConfig contains the settings of the command line. Missing settings are read from the .run/env of a running platform,
-// in the working folder or a folder above it.
-type toolConfig struct {
-	DatabaseURL        string `env:"DATABASE_URL" secret:"url"`                   // identity's own URL, or an administrator's
-	WorkerDatabaseURL  string `env:"WORKER_DATABASE_URL" secret:"url"`            // URL of the database in the worker role
-	Pooler             bool   `env:"DATABASE_POOLER"`                             // true: both are addresses of a pooler in transaction mode
-	MigrateDatabaseURL string `env:"MIGRATE_DATABASE_URL" secret:"url"`           // URL of the database in the owner role
-	AppRole            string `env:"APP_ROLE"`                                    // role of the serving process
-	WorkerRole         string `env:"WORKER_ROLE"`                                 // role of background work
-	PostgresURL        string `env:"POSTGRES_URL" secret:"url"`                   // an administrator's URL
-	RedisURL           string `env:"REDIS_URL" secret:"url"`                      // the same as for identity
-	AuthURL            string `env:"AUTH_URL" envDefault:"http://localhost:8080"` // one-time links start with this URL
-	Mail               peers.MailAccess
-	Redis              redisx.Access
-	ClosingPeriod      time.Duration `env:"TENANT_CLOSING_PERIOD" envDefault:"720h"` // the same as for identity
-	Prefix             string        `env:"HOLDFAST_PREFIX" envDefault:"holdfast_"`  // prefix of database and role names
-}
-
-var errNoDatabase = errors.New("no database configured: set DATABASE_URL or POSTGRES_URL, or run the command in the folder of a running platform (with .run/env)")
-
-func loadTools() (toolConfig, error) {
-	var c toolConfig
-	if err := service.Load(&c, service.EnvFile()); err != nil {
-		return c, err
-	}
-	if c.ownDatabase() {
-		return c, nil
-	}
-	admin := c.DatabaseURL // from the environment; a file never contains it
-	if admin == "" {
-		admin = c.PostgresURL
-	}
-	if admin == "" {
-		return c, errNoDatabase
-	}
-	return c, c.derive(admin)
-}
-
-// ownDatabase reports whether DATABASE_URL is a setting of the service and not an administrator's URL. The service's setting is
-// never the only one.
-func (c *toolConfig) ownDatabase() bool {
-	return c.DatabaseURL != "" && c.WorkerDatabaseURL != ""
-}
-
-// derive builds the three URLs from an administrator's URL. They have the same login, but identity's database and roles, so that
-// row-level security also applies.
-func (c *toolConfig) derive(admin string) error {
-	u, err := url.Parse(admin)
-	if err != nil {
-		return errors.New("POSTGRES_URL or DATABASE_URL is not a valid URL") // the text of err would contain the password
-	}
-	name := c.Prefix + "identity"
-	u.Path = "/" + name
-	as := func(role string) string {
-		q := u.Query()
-		q.Set("role", role)
-		v := *u
-		v.RawQuery = q.Encode()
-		return v.String()
-	}
-	c.AppRole, c.WorkerRole = name+"_app", name+"_worker"
-	c.DatabaseURL, c.WorkerDatabaseURL, c.MigrateDatabaseURL = as(c.AppRole), as(c.WorkerRole), as(name+"_owner")
-	return nil
 }

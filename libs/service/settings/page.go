@@ -34,7 +34,7 @@ The keys that each Secret must have. The Secret of a service is ` + "`<release>-
 
 // commands contains introductions, by service and struct, for commands that do not read all settings of their service.
 var commands = map[string]string{
-	"identity.toolConfig": "The commands `tenant`, `key`, `operator`, `app`, `grant`, `audit` and `migrate` read these settings. Missing settings are read from the `.run/env` of a " +
+	"identity.Settings": "The commands `tenant`, `key`, `operator`, `app`, `grant`, `audit` and `migrate` read these settings. Missing settings are read from the `.run/env` of a " +
 		"running platform, in the working folder or a folder above it.",
 	"bookings.SeedConfig":   "`bookings seed` reads this setting:",
 	"payments.toolSettings": "`payments gateway` reads these settings:",

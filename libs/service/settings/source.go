@@ -188,17 +188,22 @@ func comment(f *ast.Field) string {
 	return ""
 }
 
-// load parses a package of the repository without its tests.
+// load parses a package of the repository without its tests. The commands of a service belong to it.
 func (s *source) load(pkg string) (map[string]declared, error) {
 	if types, ok := s.packages[pkg]; ok {
 		return types, nil
 	}
-	files, err := filepath.Glob(filepath.Join(s.root, filepath.FromSlash(strings.TrimPrefix(pkg, module)), "*.go"))
+	dir := filepath.Join(s.root, filepath.FromSlash(strings.TrimPrefix(pkg, module)))
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	commands, err := filepath.Glob(filepath.Join(dir, "internal", "command", "*.go"))
 	if err != nil {
 		return nil, err
 	}
 	types := map[string]declared{}
-	for _, name := range files {
+	for _, name := range append(files, commands...) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}

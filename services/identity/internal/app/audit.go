@@ -91,19 +91,12 @@ func chain(heads map[ids.Tenant]domain.Head, list []Reported, fresh map[inbox.Ev
 // the page is read.
 func (a *App) ListAudit(ctx context.Context, f store.AuditFilter, limit int, show func([]domain.Record) error) error {
 	for limit > 0 {
-		var records []domain.Record
-		err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-			records, err = store.AuditPage(ctx, tx, f, min(limit, auditBatch))
-			return err
-		})
-		if err != nil {
-			return err
+		records, more, err := a.AuditPage(ctx, f, min(limit, auditBatch))
+		if err == nil {
+			err = show(records)
 		}
-		if err := show(records); err != nil {
+		if err != nil || !more {
 			return err
-		}
-		if len(records) < auditBatch {
-			return nil
 		}
 		limit, f.Before = limit-len(records), records[len(records)-1].Seq
 	}

@@ -1,6 +1,8 @@
-package main
+package command
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,28 +23,30 @@ import (
 var errBroken = errors.New("the audit log was changed")
 
 func auditCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "audit", Short: "Read and verify the audit log."}
-	cmd.AddCommand(auditList(), auditVerify())
-	return cmd
+	return group("audit", "Read and verify the audit log.", auditList(), auditVerify())
 }
 
 func auditVerify() *cobra.Command {
 	var tenant, headsFile string
-	cmd := withJSON(&cobra.Command{
-		Use: "verify", Short: "Verify the hash chain of each tenant; fails if a record was changed, deleted or inserted.", Args: cobra.NoArgs,
-		Long: "Verify the hash chain of each tenant and print its head; fails if a record was changed, deleted or inserted.\n" +
+	return command(spec{
+		use: "verify", short: "Verify the hash chain of each tenant; fails if a record was changed, deleted or inserted.",
+		long: "Verify the hash chain of each tenant and print its head; fails if a record was changed, deleted or inserted.\n" +
 			"A person with write access to the database can replace the whole chain. Store the output of --json in another place,\n" +
 			"and pass that file with --kept next time: the chain must contain the heads in it.",
-		RunE: command(func(t tool, _ []string) error {
+		flags: []flag{
+			{&tenant, "tenant", "slug or id of a tenant (default all tenants)", optional},
+			{&headsFile, "kept", "file with earlier output of --json", optional},
+		},
+		run: func(ctx context.Context, t tool) error {
 			heads, err := readHeads(headsFile)
 			if err != nil {
 				return err
 			}
-			tenants, err := auditTenants(t, tenant)
+			tenants, err := auditTenants(ctx, t, tenant)
 			if err != nil {
 				return err
 			}
-			verdicts, err := t.VerifyAudit(t.cmd.Context(), tenants, heads)
+			verdicts, err := t.VerifyAudit(ctx, tenants, heads)
 			if err != nil {
 				return err
 			}
@@ -58,23 +62,27 @@ func auditVerify() *cobra.Command {
 				rows = append(rows, []string{v.Tenant, fmt.Sprint(v.Records), v.Head.Hash, state})
 			}
 			return errors.Join(t.print(verdicts, rows...), err)
-		}),
+		},
 	})
-	cmd.Flags().StringVar(&tenant, "tenant", "", "slug or id of a tenant (default all tenants)")
-	cmd.Flags().StringVar(&headsFile, "kept", "", "file with earlier output of --json")
-	return cmd
 }
 
 func auditList() *cobra.Command {
-	var tenant, object, from, to string
-	var limit int
-	cmd := withJSON(&cobra.Command{
-		Use: "list", Short: "List the audit records of a tenant, newest first.", Args: cobra.NoArgs,
-		Long: "List the audit records of a tenant in order of arrival, newest first. Changes in customers and bookings show the names of\n" +
+	var object, from, to string
+	limit := 100
+	return command(spec{
+		use: "list", short: "List the audit records of a tenant, newest first.",
+		long: "List the audit records of a tenant in order of arrival, newest first. Changes in customers and bookings show the names of\n" +
 			"the changed fields, but never their values. With --json, each line is a record.",
-		RunE: command(func(t tool, _ []string) error {
-			f, err := auditFilter(t, tenant, object, from, to)
-			if err != nil {
+		flags: []flag{
+			tenantFlag("slug or id"),
+			{&object, "object", "id of the changed object, such as bk_…", optional},
+			{&from, "from", "only changes at or after this time, RFC 3339", optional},
+			{&to, "to", "only changes before this time, RFC 3339", optional},
+			{&limit, "limit", "maximum number of records", optional},
+		},
+		run: func(ctx context.Context, t tool) error {
+			f := store.AuditFilter{Tenant: t.tenant.ID, Object: object}
+			if err := cmp.Or(auditTime("from", from, &f.From), auditTime("to", to, &f.To)); err != nil {
 				return err
 			}
 			if !t.json {
@@ -82,36 +90,20 @@ func auditList() *cobra.Command {
 					return err
 				}
 			}
-			return t.ListAudit(t.cmd.Context(), f, limit, t.printRecords)
-		}),
+			return t.ListAudit(ctx, f, limit, t.printRecords)
+		},
 	})
-	cmd.Flags().StringVar(&tenant, "tenant", "", "slug or id")
-	cmd.Flags().StringVar(&object, "object", "", "id of the changed object, such as bk_…")
-	cmd.Flags().StringVar(&from, "from", "", "only changes at or after this time, RFC 3339")
-	cmd.Flags().StringVar(&to, "to", "", "only changes before this time, RFC 3339")
-	cmd.Flags().IntVar(&limit, "limit", 100, "maximum number of records")
-	_ = cmd.MarkFlagRequired("tenant")
-	return cmd
 }
 
-func auditFilter(t tool, tenant, object, from, to string) (f store.AuditFilter, err error) {
-	of, err := t.Tenant(t.cmd.Context(), tenant)
-	if err != nil {
-		return f, err
+// auditTime reads a time. "" is none.
+func auditTime(flag, text string, to *time.Time) (err error) {
+	if text == "" {
+		return nil
 	}
-	f = store.AuditFilter{Tenant: of.ID, Object: object}
-	for _, one := range []struct {
-		flag, text string
-		into       *time.Time
-	}{{"from", from, &f.From}, {"to", to, &f.To}} {
-		if one.text == "" {
-			continue
-		}
-		if *one.into, err = time.Parse(time.RFC3339, one.text); err != nil {
-			return f, fmt.Errorf("--%s: must be a time such as 2026-07-01T00:00:00Z", one.flag)
-		}
+	if *to, err = time.Parse(time.RFC3339, text); err != nil {
+		return fmt.Errorf("--%s: must be a time such as 2026-07-01T00:00:00Z", flag)
 	}
-	return f, nil
+	return nil
 }
 
 // printRecords prints one line per record.
@@ -159,10 +151,10 @@ func missing(found []app.Verdict, saved map[string]domain.PrintedHead) []app.Ver
 	return out
 }
 
-func auditTenants(t tool, ref string) ([]domain.Tenant, error) {
+func auditTenants(ctx context.Context, t tool, ref string) ([]domain.Tenant, error) {
 	if ref == "" {
-		return t.Tenants(t.cmd.Context())
+		return t.Tenants(ctx)
 	}
-	one, err := t.Tenant(t.cmd.Context(), ref)
+	one, err := t.Tenant(ctx, ref)
 	return []domain.Tenant{one}, err
 }

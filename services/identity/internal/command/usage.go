@@ -1,6 +1,7 @@
-package main
+package command
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"time"
@@ -24,14 +25,17 @@ const usageRows = 1000
 func usageCommand() *cobra.Command {
 	var date string
 	var csv bool
-	cmd := withJSON(&cobra.Command{
-		Use: "usage", Short: "Show the recorded usage of all tenants on a day.", Args: cobra.NoArgs,
-		RunE: command(func(t tool, _ []string) error {
+	cmd := command(spec{
+		use: "usage", short: "Show the recorded usage of all tenants on a day.",
+		flags: []flag{
+			{&date, "day", "the day in UTC, YYYY-MM-DD", required}, {&csv, "csv", "print CSV with the columns of the platform API", optional},
+		},
+		run: func(ctx context.Context, t tool) error {
 			day, err := domain.ParseUsageDay("day", date)
 			if err != nil {
 				return err
 			}
-			list, err := t.usage(day)
+			list, err := t.usage(ctx, day)
 			if err != nil {
 				return err
 			}
@@ -43,20 +47,17 @@ func usageCommand() *cobra.Command {
 				rows = append(rows, usageLine(u))
 			}
 			return t.print(list, rows...)
-		}),
+		},
 	})
-	f := cmd.Flags()
-	f.StringVar(&date, "day", "", "the day in UTC, YYYY-MM-DD")
-	f.BoolVar(&csv, "csv", false, "print CSV with the columns of the platform API")
 	cmd.MarkFlagsMutuallyExclusive("csv", "json")
-	return required(cmd, "day")
+	return cmd
 }
 
 // usage reads all rows of a day.
-func (t tool) usage(day time.Time) ([]platformapi.Usage, error) {
+func (t tool) usage(ctx context.Context, day time.Time) ([]platformapi.Usage, error) {
 	all, after := []platformapi.Usage{}, store.UsageRow{}
 	for {
-		list, more, err := t.UsageOfDay(t.cmd.Context(), day, after, usageRows)
+		list, more, err := t.UsageOfDay(ctx, day, after, usageRows)
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +91,7 @@ func usageLine(u platformapi.Usage) []string {
 
 // usageCSV prints rows like the platform API.
 func (t tool) usageCSV(list []platformapi.Usage) error {
-	spec, err := contract.LoadDirect(proto.Platform, name)
+	spec, err := contract.LoadDirect(proto.Platform, service)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"crypto/rand"
@@ -16,9 +16,8 @@ import (
 )
 
 func keysCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "keys", Short: "Create, check and rotate the Secrets of all services."}
+	cmd := group("keys", "Create, check and rotate the Secrets of all services.", keysInit(), keysCheck(), keysRotate(), keysPasswords())
 	cmd.PersistentFlags().String("release", "holdfast", "name of the release, with which the names of the Secrets begin")
-	cmd.AddCommand(keysInit(), keysCheck(), keysRotate(), keysPasswords())
 	return cmd
 }
 
@@ -54,11 +53,16 @@ func keysInit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if problems := set.Check(); len(problems) > 0 { // for example a URL of Redis that is no URL
-				return problemsError(problems)
+			if err := check(set); err != nil { // for example a URL of Redis that is no URL
+				return err
 			}
 			if asYAML {
-				return writeManifest(cmd.OutOrStdout(), keyset.NewManifest(set, releaseOf(cmd)))
+				text, err := keyset.NewManifest(set, releaseOf(cmd)).Text()
+				if err != nil {
+					return err
+				}
+				_, err = cmd.OutOrStdout().Write(text)
+				return err
 			}
 			if err := set.Create(dir, releaseOf(cmd)); err != nil {
 				return err
@@ -86,11 +90,11 @@ func keysCheck() *cobra.Command {
 		Use: "check", Short: "Check that all Secrets are complete and that services accept each other's keys.", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			files, err := openSecrets(cmd)
+			if err == nil {
+				err = check(files.set)
+			}
 			if err != nil {
 				return err
-			}
-			if problems := files.set.Check(); len(problems) > 0 {
-				return problemsError(problems)
 			}
 			return say(cmd, "%s agree.\n", summary())
 		},
@@ -110,11 +114,11 @@ func keysRotate() *cobra.Command {
 				return err
 			}
 			files, err := openSecrets(cmd)
+			if err == nil {
+				err = check(files.set)
+			}
 			if err != nil {
 				return err
-			}
-			if problems := files.set.Check(); len(problems) > 0 {
-				return problemsError(problems)
 			}
 			if next, err := files.set.Next(rotations[0]); err == nil && next == 3 && rotations[0].Encrypts() && !resealed {
 				return fmt.Errorf("the last step removes the old key, and data that is encrypted with it can then not be read: encrypt the stored data of %s again "+
@@ -175,7 +179,13 @@ func openSecrets(cmd *cobra.Command) (secretFiles, error) {
 		set, err := keyset.OpenFolder(dir, release)
 		return secretFiles{set, func(changes []keyset.Change) error { return keyset.SaveFolder(dir, release, changes) }}, err
 	}
-	text, err := readSecrets(cmd, path)
+	var text []byte
+	var err error
+	if path == "-" {
+		text, err = io.ReadAll(cmd.InOrStdin())
+	} else {
+		text, err = os.ReadFile(path)
+	}
 	if err != nil {
 		return secretFiles{}, err
 	}
@@ -197,30 +207,18 @@ func openSecrets(cmd *cobra.Command) (secretFiles, error) {
 	}}, err
 }
 
-func readSecrets(cmd *cobra.Command, path string) ([]byte, error) {
-	if path == "-" {
-		return io.ReadAll(cmd.InOrStdin())
-	}
-	return os.ReadFile(path)
-}
-
-func writeManifest(out io.Writer, m *keyset.Manifest) error {
-	text, err := m.Text()
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(text)
-	return err
-}
-
 func summary() string {
 	return fmt.Sprintf("%d Secrets and %d pairs of services", len(keyset.Names()), len(keyset.Pairs()))
 }
 
-func problemsError(problems []keyset.Problem) error {
-	lines := make([]string, len(problems))
-	for i, p := range problems {
-		lines[i] = p.String()
+// check returns the problems of the Secrets as one error.
+func check(set keyset.Set) error {
+	var lines []string
+	for _, p := range set.Check() {
+		lines = append(lines, p.String())
+	}
+	if lines == nil {
+		return nil
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"bytes"
@@ -41,7 +41,7 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "identity")
-	out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", path, "holdfast.dev/services/identity").CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%w: %s", err, out)
 	}
@@ -478,7 +478,7 @@ func TestServe(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	addr, platform := freeAddress(t), freeAddress(t)
-	var c toolConfig
+	var c Settings
 	c.Prefix = s.prefix
 	if err := c.derive(s.url); err != nil {
 		t.Fatal(err)
