@@ -18,18 +18,19 @@ import (
 // allowedNames are the files and folders that may name a service, in addition to its own folder, this folder and the documentation.
 // Everything else is derived from services.yaml.
 var allowedNames = map[string]string{
-	".ci/load":                               "its requests need keys, which identity's command makes",
-	".ci/kind-load":                          "the same, in a cluster",
-	"services/local/internal/seed/seed.go":   "the first data is made by commands of identity and bookings",
-	"services/local/stripe":                  "the first account at Stripe's stand-in is connected by a command of payments, and Stripe has a balance of that name",
-	"charts/platform/files/":                 "the list itself, and alerts about the faults of one service",
-	"charts/platform/values":                 "the values of one service",
-	"charts/platform/templates/NOTES.txt":    "the first tenant is made by a command of identity",
-	"charts/platform/templates/platform-api": "identity serves the platform API",
-	"charts/generate/dashboards.yaml":        "dashboards about one service",
-	"charts/examples/":                       "the same, for one kind of cluster",
-	"skaffold.yaml":                          "the images that it watches",
-	"services/local/internal/e2e/browser/":   "a browser has a console too",
+	".ci/load":                                "its requests need keys, which identity's command makes",
+	".ci/kind-load":                           "the same, in a cluster",
+	"services/local/internal/seed/seed.go":    "the first data is made by commands of identity and bookings",
+	"services/local/internal/stack/stripe.go": "the first account at Stripe's stand-in is connected by a command of payments",
+	"services/local/stripe/":                  "Stripe has a balance of that name",
+	"charts/platform/files/":                  "the list itself, and alerts about the faults of one service",
+	"charts/platform/values":                  "the values of one service",
+	"charts/platform/templates/NOTES.txt":     "the first tenant is made by a command of identity",
+	"charts/platform/templates/platform-api":  "identity serves the platform API",
+	"charts/generate/dashboards.yaml":         "dashboards about one service",
+	"charts/examples/":                        "the same, for one kind of cluster",
+	"skaffold.yaml":                           "the images that it watches",
+	"services/local/internal/e2e/browser/":    "a browser has a console too",
 }
 
 // most is the maximum number of files that may name one service, without the chart.

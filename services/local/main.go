@@ -15,13 +15,15 @@ import (
 	cmdline "holdfast.dev/libs/command"
 
 	"holdfast.dev/services/local/internal/parts"
+	"holdfast.dev/services/local/internal/stack"
+	"holdfast.dev/services/local/internal/terminal"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	err := cmdline.Execute(ctx, command())
-	var exit exitCode
+	var exit stack.ExitCode
 	switch {
 	case errors.As(err, &exit):
 		os.Exit(int(exit))
@@ -29,11 +31,6 @@ func main() {
 		cmdline.Fail("local", err)
 	}
 }
-
-// exitCode is the exit code of a command that ran and failed.
-type exitCode int
-
-func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func command() *cobra.Command {
 	root := &cobra.Command{Use: "local", Short: "Run Holdfast on one machine"}
@@ -45,7 +42,7 @@ func jarsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "jars", Short: "Download Kafka's jars with Maven if they are missing, and print their folder", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := parts.Jars(cmd.Context(), newConsole(os.Stderr, "").say)
+			dir, err := parts.Jars(cmd.Context(), terminal.New(os.Stderr, "").Say)
 			if err == nil {
 				fmt.Println(dir)
 			}

@@ -14,19 +14,21 @@ import (
 	"strings"
 )
 
-// Cluster is one namespace of a kind cluster.
+// Release is the name of the chart's release and of its namespace.
+const Release = "holdfast"
+
+// Cluster is the platform's namespace in a kind cluster.
 type Cluster struct {
-	Namespace string
-	Say       func(format string, args ...any)
+	Say func(format string, args ...any)
 
 	context string // from KUBECONFIG; used instead of the current context
 	helm    string // command
 }
 
 // Open checks that the kind cluster KIND_CLUSTER responds; the default is holdfast.
-func Open(ctx context.Context, namespace string, say func(format string, args ...any)) (*Cluster, error) {
+func Open(ctx context.Context, say func(format string, args ...any)) (*Cluster, error) {
 	c := &Cluster{
-		Namespace: namespace, Say: say,
+		Say:     say,
 		context: "kind-" + cmp.Or(os.Getenv("KIND_CLUSTER"), "holdfast"), helm: cmp.Or(os.Getenv("HELM"), "helm"),
 	}
 	if _, err := exec.LookPath("kubectl"); err != nil {
@@ -40,7 +42,7 @@ func Open(ctx context.Context, namespace string, say func(format string, args ..
 
 // Kubectl runs kubectl in the namespace and returns its output. An error contains kubectl's error output.
 func (c *Cluster) Kubectl(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
-	return run(ctx, stdin, "kubectl", append([]string{"--context", c.context, "-n", c.Namespace}, args...)...)
+	return run(ctx, stdin, "kubectl", append([]string{"--context", c.context, "-n", Release}, args...)...)
 }
 
 func run(ctx context.Context, stdin []byte, name string, args ...string) ([]byte, error) {
@@ -59,7 +61,7 @@ func run(ctx context.Context, stdin []byte, name string, args ...string) ([]byte
 
 // RunHelm runs helm in the namespace and returns its output. An error contains helm's error output.
 func (c *Cluster) RunHelm(ctx context.Context, args ...string) ([]byte, error) {
-	return run(ctx, nil, c.helm, append([]string{"--kube-context", c.context, "-n", c.Namespace}, args...)...)
+	return run(ctx, nil, c.helm, append([]string{"--kube-context", c.context, "-n", Release}, args...)...)
 }
 
 type object map[string]any
@@ -78,7 +80,7 @@ func (c *Cluster) apply(ctx context.Context, o object) error {
 func (c *Cluster) MakeNamespace(ctx context.Context) error {
 	return c.apply(ctx, object{
 		"apiVersion": "v1", "kind": "Namespace",
-		"metadata": object{"name": c.Namespace, "labels": object{
+		"metadata": object{"name": Release, "labels": object{
 			"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/enforce-version": "latest",
 		}},
 	})
@@ -120,17 +122,17 @@ func (c *Cluster) StartDatastores(ctx context.Context, folder string) error {
 	return nil
 }
 
-// Release installs or upgrades the chart and returns when every pod is ready. If it fails, it returns helm's own error.
-func (c *Cluster) Release(ctx context.Context, name, chart string, args ...string) error {
+// Upgrade installs or upgrades the chart and returns when every pod is ready. If it fails, it returns helm's own error.
+func (c *Cluster) Upgrade(ctx context.Context, chart string, args ...string) error {
 	_, err := c.RunHelm(ctx, append([]string{
-		"upgrade", "--install", name, chart, "--wait", "--wait-for-jobs", "--timeout", "5m",
+		"upgrade", "--install", Release, chart, "--wait", "--wait-for-jobs", "--timeout", "5m",
 	}, args...)...)
 	return err
 }
 
 // Remove uninstalls the release and deletes everything in the namespace except volumes and the objects in retain.
-func (c *Cluster) Remove(ctx context.Context, name string, retain ...string) error {
-	if _, err := c.RunHelm(ctx, "uninstall", name, "--ignore-not-found", "--wait"); err != nil {
+func (c *Cluster) Remove(ctx context.Context, retain ...string) error {
+	if _, err := c.RunHelm(ctx, "uninstall", Release, "--ignore-not-found", "--wait"); err != nil {
 		return err
 	}
 	if _, err := c.Kubectl(ctx, nil, "delete", "statefulsets,services,configmaps,jobs,pods", "--all", "--wait", "--timeout=120s"); err != nil {

@@ -29,13 +29,13 @@ func TestOnlyTheNamedClusterIsTouched(t *testing.T) {
 	for named, context := range map[string]string{"": "kind-holdfast", "lab": "kind-lab"} {
 		calls := record(t, "kubectl", "helm")
 		t.Setenv("KIND_CLUSTER", named)
-		c, err := Open(t.Context(), "holdfast", t.Logf)
+		c, err := Open(t.Context(), t.Logf)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, err := range []error{
 			c.MakeNamespace(t.Context()), c.PutSecret(t.Context(), "s", nil), c.StartDatastores(t.Context(), "."),
-			c.Release(t.Context(), "holdfast", "."), c.Remove(t.Context(), "holdfast"),
+			c.Upgrade(t.Context(), "."), c.Remove(t.Context()),
 		} {
 			if err != nil {
 				t.Error(err)
@@ -59,7 +59,7 @@ func TestOnlyTheNamedClusterIsTouched(t *testing.T) {
 
 func TestAMissingProgramIsNamed(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if _, err := Open(t.Context(), "holdfast", t.Logf); err == nil || !strings.Contains(err.Error(), "kubectl not found: install it") {
+	if _, err := Open(t.Context(), t.Logf); err == nil || !strings.Contains(err.Error(), "kubectl not found: install it") {
 		t.Error(err)
 	}
 }

@@ -52,7 +52,7 @@ func (c *Cluster) forward(ctx context.Context, pod string, local, port int, read
 		c.awaitEnd(ctx, pod)
 		end()
 	}()
-	cmd := exec.CommandContext(ctx, "kubectl", "--context", c.context, "-n", c.Namespace, "port-forward", "pod/"+pod, fmt.Sprintf("%d:%d", local, port))
+	cmd := exec.CommandContext(ctx, "kubectl", "--context", c.context, "-n", Release, "port-forward", "pod/"+pod, fmt.Sprintf("%d:%d", local, port))
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()

@@ -55,7 +55,7 @@ func TestWhatAClusterLacksForTheTests(t *testing.T) {
 		"both":                     {[]string{a}, "", []string{"two ready nodes", "metrics-server"}},
 	} {
 		answering(t, tc.nodes, tc.metrics)
-		c, err := Open(t.Context(), "holdfast", t.Logf)
+		c, err := Open(t.Context(), t.Logf)
 		if err != nil {
 			t.Fatal(err)
 		}

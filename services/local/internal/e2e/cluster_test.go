@@ -16,7 +16,7 @@ import (
 
 // openCluster returns the platform in a cluster. `local kind forward` maintains folder, with the command-line tools in its bin/.
 func openCluster(folder string) (*platform, error) {
-	c, err := cluster.Open(context.Background(), "holdfast", func(string, ...any) {})
+	c, err := cluster.Open(context.Background(), func(string, ...any) {})
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 
 	"holdfast.dev/proto"
 
+	"holdfast.dev/services/local/internal/cluster"
 	"holdfast.dev/services/local/internal/cluster/clustertest"
 	"holdfast.dev/services/local/internal/parts"
 	"holdfast.dev/services/local/internal/supervise"
@@ -47,7 +48,7 @@ func newClusterSite(t *testing.T) *clusterSite {
 	if err := os.WriteFile(s.config, []byte(s.kubectl(t, "config", "view", "--minify", "--flatten")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.page(t, "kubectl config set-context --current --namespace="+s.p.cluster.Namespace)
+	s.page(t, "kubectl config set-context --current --namespace="+cluster.Release)
 	password, err := s.p.cluster.Secret(t.Context(), "holdfast-datastores", "postgres-password")
 	if err != nil || len(password) == 0 {
 		t.Fatalf("PostgreSQL's password: %v", err)
@@ -216,7 +217,7 @@ func (s *clusterSite) upgrade(t *testing.T, address string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.p.cluster.Release(context.WithoutCancel(t.Context()), "holdfast", chart, "--reset-values", "-f", before); err != nil {
+		if err := s.p.cluster.Upgrade(context.WithoutCancel(t.Context()), chart, "--reset-values", "-f", before); err != nil {
 			t.Error(err)
 		}
 	})
@@ -224,7 +225,7 @@ func (s *clusterSite) upgrade(t *testing.T, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.p.cluster.Release(t.Context(), "holdfast", chart, "--reset-values", "-f", before,
+	err = s.p.cluster.Upgrade(t.Context(), chart, "--reset-values", "-f", before,
 		"--set-string", "services.payments.env.STRIPE_URL=http://"+address, "--set-string", "services.payments.env.RECONCILE_GRACE=1s",
 		"--set-json", fmt.Sprintf(`networks.gateways={"peers":[{"ipBlock":{"cidr":"%s/32"}}],"ports":[{"port":%s}]}`, host, port))
 	if err != nil {

@@ -57,7 +57,7 @@ func TestMain(m *testing.M) {
 }
 
 func open(folder string) (err error) {
-	if lab, err = cluster.Open(context.Background(), namespace, func(string, ...any) {}); err != nil {
+	if lab, err = cluster.Open(context.Background(), func(string, ...any) {}); err != nil {
 		return err
 	}
 	if err := lab.Testable(context.Background()); err != nil {
@@ -117,7 +117,7 @@ func upgrade(t *testing.T, values ...string) error {
 		}
 		args = append(args, flag, v)
 	}
-	return lab.Release(context.WithoutCancel(t.Context()), namespace, filepath.Join(root, "charts/platform"), args...)
+	return lab.Upgrade(context.WithoutCancel(t.Context()), filepath.Join(root, "charts/platform"), args...)
 }
 
 // local runs bin/local as `make` does.

@@ -23,7 +23,7 @@ func TestReleases(t *testing.T) {
 	registry, chart := os.Getenv("RELEASE_REGISTRY"), os.Getenv("RELEASE_CHART")
 	runsRelease(t, registry, previous)
 	load := send(t, rate, key(t), mixed)
-	if err := lab.Release(t.Context(), namespace, chart, "--set", "defaults.image.registry="+registry,
+	if err := lab.Upgrade(t.Context(), chart, "--set", "defaults.image.registry="+registry,
 		"-f", filepath.Join(chart, "values-dev.yaml"), "-f", filepath.Join(root, "k8s/values-test.yaml")); err != nil {
 		t.Fatal(err)
 	}

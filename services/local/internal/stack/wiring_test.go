@@ -1,4 +1,4 @@
-package main
+package stack
 
 import (
 	"slices"
@@ -13,12 +13,12 @@ import (
 // settingsOf returns the settings of each service, with ports from 1001.
 func settingsOf(t *testing.T) map[string]map[string]string {
 	t.Helper()
-	w := wiring{
-		keys: state.Memory(), prefix: "p_", postgresURL: "postgres://admin:secret@127.0.0.1:5432/postgres",
-		redisURL: "redis://127.0.0.1:6379", broker: "127.0.0.1:9092", topicPrefix: "p.",
+	w := Wiring{
+		Keys: state.Memory(), Prefix: "p_", PostgresURL: "postgres://admin:secret@127.0.0.1:5432/postgres",
+		RedisURL: "redis://127.0.0.1:6379", broker: "127.0.0.1:9092", topicPrefix: "p.",
 	}
 	for i, name := range proto.ServiceNames() {
-		w.keys.SetPort(name, 1001+i)
+		w.Keys.SetPort(name, 1001+i)
 	}
 	all := map[string]map[string]string{}
 	for _, s := range proto.Services() {
@@ -66,7 +66,7 @@ func TestSettingsFollowTheList(t *testing.T) {
 // environment has only their paths.
 func TestSettingsBehindThePooler(t *testing.T) {
 	t.Parallel()
-	w := wiring{keys: state.Memory(), postgresURL: "postgres://postgres:p@127.0.0.1:5432/postgres?sslmode=disable", poolerPort: 6432}
+	w := Wiring{Keys: state.Memory(), PostgresURL: "postgres://postgres:p@127.0.0.1:5432/postgres?sslmode=disable", poolerPort: 6432}
 	files := w
 	files.secretFiles = "/folder"
 	for _, s := range proto.Services() {
@@ -87,7 +87,7 @@ func TestSettingsBehindThePooler(t *testing.T) {
 		if want := "DATABASE_URL_FILE=/folder/" + s.Name + "/DATABASE_URL"; !slices.Contains(lines, want) {
 			t.Errorf("%s lacks %s", s.Name, want)
 		}
-		for name, value := range w.source().Serving(s) {
+		for name, value := range w.Source().Serving(s) {
 			if value != "" && strings.Contains(strings.Join(lines, "\n"), name+"="+value) {
 				t.Errorf("the environment of %s contains %s", s.Name, name)
 			}
@@ -100,7 +100,7 @@ func TestSettingsBehindThePooler(t *testing.T) {
 func TestSecretsNameNoStripe(t *testing.T) {
 	t.Parallel()
 	for _, s := range proto.Services() {
-		if url, has := (wiring{keys: state.Memory()}).source().Serving(s)["STRIPE_URL"]; has {
+		if url, has := (Wiring{Keys: state.Memory()}).Source().Serving(s)["STRIPE_URL"]; has {
 			t.Errorf("%s has %q", s.Name, url)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package stack
 
 import (
 	"context"
@@ -11,11 +11,12 @@ import (
 	"holdfast.dev/services/local/internal/parts"
 	"holdfast.dev/services/local/internal/state"
 	"holdfast.dev/services/local/internal/supervise"
+	"holdfast.dev/services/local/internal/terminal"
 )
 
-// stack is one set of parts, and their addresses once they run.
-type stack struct {
-	screen    *console
+// Servers are one set of PostgreSQL, Redis, and Kafka, with their addresses once they run.
+type Servers struct {
+	screen    *terminal.Console
 	state     *state.State
 	group     *supervise.Group
 	ports     parts.Ports
@@ -28,41 +29,19 @@ type stack struct {
 	postgresURL string   // of the administrator
 	poolerPort  int      // of the pooler in front of PostgreSQL; 0 without one
 	redisURL    string   //
-	brokers     []string // comma-separated lists, in the order of partsConfig.kafka
+	brokers     []string // comma-separated lists, in the order of serversConfig.kafka
 	standIn     string   // why the broker is not Apache Kafka; empty if it is, or if it was given
 }
 
-// partsConfig specifies which parts to start, and which are given.
-type partsConfig struct {
-	postgresURL, redisURL, brokers string   // used if not empty
-	kafka                          []string // kinds: auto, apache, embedded
-	newest                         bool     // PostgreSQL of parts.NewestPostgres
-	pooler                         int      // connections of a pooler to PostgreSQL, for each database and role; 0: no pooler
-}
-
-// check checks that the given parts respond.
-func (w partsConfig) check(ctx context.Context) error {
-	all, ctx := errgroup.WithContext(ctx)
-	for _, part := range []struct {
-		given string
-		check func(context.Context, string) error
-	}{{w.postgresURL, parts.CheckPostgres}, {w.redisURL, parts.CheckRedis}, {w.brokers, parts.CheckKafka}} {
-		if part.given != "" {
-			all.Go(func() error { return part.check(ctx, part.given) })
-		}
-	}
-	return all.Wait()
-}
-
-// startParts starts the parts that are not given, in parallel, and returns when each of them responds.
-func (s *stack) startParts(ctx context.Context, w partsConfig) error {
+// startServers starts the parts that are not given, in parallel, and returns when each of them responds.
+func (s *Servers) startServers(ctx context.Context, w serversConfig) error {
 	s.postgresURL, s.redisURL = w.postgresURL, w.redisURL
 	if w.brokers != "" {
 		s.brokers, w.kafka = []string{w.brokers}, nil
 	}
-	bin, redis, err := parts.Find(ctx, w.postgresURL == "" && !w.newest, w.redisURL == "", s.screen.say)
+	bin, redis, err := parts.Find(ctx, w.postgresURL == "" && !w.newest, w.redisURL == "", s.screen.Say)
 	if err == nil && w.newest {
-		bin, err = parts.NewestPostgres(ctx, s.screen.say)
+		bin, err = parts.NewestPostgres(ctx, s.screen.Say)
 	}
 	if err != nil {
 		return err
@@ -101,16 +80,16 @@ func (s *stack) startParts(ctx context.Context, w partsConfig) error {
 	return all.Wait()
 }
 
-func (s *stack) host() (*parts.Host, error) {
+func (s *Servers) host() (*parts.Host, error) {
 	user, err := parts.ServerUser()
 	if err != nil {
 		return nil, err
 	}
-	host := &parts.Host{Dir: s.data, User: user, Group: s.group, Log: s.screen.partLog, Say: s.screen.say, Mark: s.mark}
+	host := &parts.Host{Dir: s.data, User: user, Group: s.group, Log: s.screen.PartLog, Say: s.screen.Say, Mark: s.mark}
 	return host, host.Prepare()
 }
 
-func (s *stack) startPostgres(ctx context.Context, host *parts.Host, bin string) error {
+func (s *Servers) startPostgres(ctx context.Context, host *parts.Host, bin string) error {
 	port, err := s.port("postgres")
 	if err != nil {
 		return err
@@ -123,22 +102,22 @@ func (s *stack) startPostgres(ctx context.Context, host *parts.Host, bin string)
 		return s.explain("postgres", err)
 	}
 	s.postgresURL = p.URL()
-	s.screen.say("PostgreSQL on %s", parts.Loopback(port))
+	s.screen.Say("PostgreSQL on %s", parts.Loopback(port))
 	return nil
 }
 
-func (s *stack) startPooler(ctx context.Context, host *parts.Host, path string, conns int) (err error) {
+func (s *Servers) startPooler(ctx context.Context, host *parts.Host, path string, conns int) (err error) {
 	if s.poolerPort, err = s.port("pgbouncer"); err != nil {
 		return err
 	}
 	if err := host.StartPooler(ctx, parts.Pooler{Path: path, Port: s.poolerPort, Server: s.postgresURL, Sockets: s.sockets, Conns: conns}); err != nil {
 		return s.explain("pgbouncer", err)
 	}
-	s.screen.say("PgBouncer on %s", parts.Loopback(s.poolerPort))
+	s.screen.Say("PgBouncer on %s", parts.Loopback(s.poolerPort))
 	return nil
 }
 
-func (s *stack) startRedis(ctx context.Context, host *parts.Host, path string) error {
+func (s *Servers) startRedis(ctx context.Context, host *parts.Host, path string) error {
 	port, err := s.port("redis")
 	if err != nil {
 		return err
@@ -148,12 +127,12 @@ func (s *stack) startRedis(ctx context.Context, host *parts.Host, path string) e
 		return s.explain("redis", err)
 	}
 	s.redisURL = r.URL()
-	s.screen.say("Redis on %s", parts.Loopback(port))
+	s.screen.Say("Redis on %s", parts.Loopback(port))
 	return nil
 }
 
-func (s *stack) startKafka(ctx context.Context, host *parts.Host, index int, kind string) error {
-	k, reason, err := parts.SelectKafka(ctx, kind, s.screen.say)
+func (s *Servers) startKafka(ctx context.Context, host *parts.Host, index int, kind string) error {
+	k, reason, err := parts.SelectKafka(ctx, kind, s.screen.Say)
 	if err != nil {
 		return err
 	}
@@ -180,24 +159,24 @@ func (s *stack) startKafka(ctx context.Context, host *parts.Host, index int, kin
 	}
 	s.brokers[index] = parts.Loopback(k.Port)
 	if k.Kind == parts.Apache {
-		s.screen.say("Apache Kafka on %s", s.brokers[index])
+		s.screen.Say("Apache Kafka on %s", s.brokers[index])
 		return nil
 	}
 	if index == 0 {
 		s.standIn = reason
 	}
-	s.screen.say("embedded Kafka-protocol broker on %s (%s): a development default, not Apache Kafka", s.brokers[index], reason)
+	s.screen.Say("embedded Kafka-protocol broker on %s (%s): a development default, not Apache Kafka", s.brokers[index], reason)
 	return nil
 }
 
 // port returns the port that the process had at the last start, or a free port.
-func (s *stack) port(name string) (int, error) {
+func (s *Servers) port(name string) (int, error) {
 	err := s.takePort(name, 0)
 	return s.state.Port(name), err
 }
 
 // takePort assigns the process its last port, or the usual one, or any free port.
-func (s *stack) takePort(name string, usual int) error {
+func (s *Servers) takePort(name string, usual int) error {
 	preferred := s.state.Port(name)
 	if preferred == 0 {
 		preferred = usual
@@ -207,15 +186,15 @@ func (s *stack) takePort(name string, usual int) error {
 		return err
 	}
 	if usual != 0 && port != preferred {
-		s.screen.say("port %d is taken: %s is on %d", preferred, name, port)
+		s.screen.Say("port %d is taken: %s is on %d", preferred, name, port)
 	}
 	s.state.SetPort(name, port)
 	return nil
 }
 
 // explain adds the end of the part's log to an error.
-func (s *stack) explain(name string, err error) error {
-	if tail := s.screen.tail(name, 5); tail != "" {
+func (s *Servers) explain(name string, err error) error {
+	if tail := s.screen.Tail(name, 5); tail != "" {
 		return fmt.Errorf("%w\n%s", err, tail)
 	}
 	return err

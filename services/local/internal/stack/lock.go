@@ -1,4 +1,4 @@
-package main
+package stack
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 var errRunning = errors.New("the platform of this checkout is already running")
 
 // lock acquires the checkout's lock. The kernel releases it when this process ends.
-func lock(run string) (release func(), err error) {
-	f, err := os.OpenFile(filepath.Join(run, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+func (c Checkout) lock() (release func(), err error) {
+	f, err := os.OpenFile(filepath.Join(c.Run, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -34,8 +34,8 @@ func lock(run string) (release func(), err error) {
 
 // stopHolder signals the process that holds the lock to stop, and reports whether that process exists. The process id of a killed
 // process stays in the file until the next process writes its own.
-func stopHolder(run string) bool {
-	text, err := os.ReadFile(filepath.Join(run, "lock"))
+func (c Checkout) stopHolder() bool {
+	text, err := os.ReadFile(filepath.Join(c.Run, "lock"))
 	if err != nil {
 		return false
 	}
@@ -44,16 +44,16 @@ func stopHolder(run string) bool {
 }
 
 // takeOver stops the process that holds the lock, waits until the lock is free, and acquires it.
-func takeOver(ctx context.Context, run string, limit time.Duration) (release func(), err error) {
+func (c Checkout) takeOver(ctx context.Context, limit time.Duration) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	requested := false
 	for {
-		release, err := lock(run)
+		release, err := c.lock()
 		if !errors.Is(err, errRunning) {
 			return release, err
 		}
-		requested = requested || stopHolder(run)
+		requested = requested || c.stopHolder()
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("the stack does not stop within %v", limit)

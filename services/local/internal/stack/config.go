@@ -1,10 +1,8 @@
-package main
+package stack
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,8 +12,8 @@ import (
 	"holdfast.dev/services/local/internal/parts"
 )
 
-// config holds the environment settings of `local up`.
-type config struct {
+// Config holds the environment settings of `local up`.
+type Config struct {
 	DatabaseURL  string `env:"DATABASE_URL"`                           // administrator's URL; empty: a private PostgreSQL
 	RedisURL     string `env:"REDIS_URL"`                              // empty: a private Redis
 	KafkaBrokers string `env:"KAFKA_BROKERS"`                          // comma-separated; empty: a private broker
@@ -29,17 +27,20 @@ type config struct {
 	Logs         string `env:"LOG" envDefault:"warn"`                  // log lines of the services on the terminal: warn or all
 }
 
+// DefaultPrefix is the default prefix of databases and roles.
+const DefaultPrefix = "holdfast_"
+
 const (
 	defaultGatewayPort = 8080
-	defaultPrefix      = "holdfast_"
 	defaultTopicPrefix = "holdfast."
 )
 
 // prefixes is the pattern of the prefix of databases, roles, and topics.
 var prefixes = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,29}$`)
 
-func readConfig() (config, error) {
-	c, err := env.ParseAs[config]()
+// ReadConfig reads the settings from the environment.
+func ReadConfig() (Config, error) {
+	c, err := env.ParseAs[Config]()
 	if err != nil {
 		return c, err
 	}
@@ -56,22 +57,6 @@ func readConfig() (config, error) {
 		return c, fmt.Errorf("HOLDFAST_PREFIX must be 1 to 30 letters, digits, _ . or -, starting with a letter or digit, not %q", c.Prefix)
 	}
 	return c, nil
-}
-
-// checkout returns the folder that contains bin/. All private files are in its .run/.
-func checkout() (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	if self, err = filepath.EvalSymlinks(self); err != nil {
-		return "", err
-	}
-	bin := filepath.Dir(self)
-	if filepath.Base(bin) != "bin" {
-		return "", errors.New("local must be built as bin/local of a checkout: run `make build`")
-	}
-	return filepath.Dir(bin), nil
 }
 
 // inherited returns our own environment without the administrator's addresses, which services do not need.

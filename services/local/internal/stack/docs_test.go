@@ -1,4 +1,4 @@
-package main
+package stack
 
 import (
 	"io/fs"
@@ -24,7 +24,7 @@ var (
 // README.md to which it refers, sets or explains.
 func TestVariablesOfTheDocs(t *testing.T) {
 	t.Parallel()
-	p := &platform{stack: stack{state: state.Memory(), brokers: []string{"127.0.0.1:9092"}}}
+	p := &Platform{Servers: Servers{state: state.Memory(), brokers: []string{"127.0.0.1:9092"}}}
 	known := map[string]bool{}
 	for _, line := range p.publicEnv(seed.Result{}) {
 		name, _, _ := strings.Cut(line, "=")
@@ -35,7 +35,7 @@ func TestVariablesOfTheDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages := 0
-	root := filepath.Join("..", "..")
+	root := filepath.Join("..", "..", "..", "..")
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

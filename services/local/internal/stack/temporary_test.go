@@ -1,4 +1,4 @@
-package main
+package stack
 
 import (
 	"bytes"
@@ -11,17 +11,17 @@ import (
 	"testing"
 )
 
-func TestRunInsideHandsOverTheExitCode(t *testing.T) {
+func TestRunCommandHandsOverTheExitCode(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{"exit 0": 0, "exit 7": 7, "kill -9 $$": 137} {
-		err := runInside(t.Context(), []string{"sh", "-c", text}, os.Environ())
-		var code exitCode
+		err := RunCommand(t.Context(), []string{"sh", "-c", text}, os.Environ())
+		var code ExitCode
 		errors.As(err, &code)
 		if int(code) != want {
 			t.Errorf("%q gives %v", text, err)
 		}
 	}
-	if err := runInside(t.Context(), []string{"/no/such/command"}, nil); err == nil {
+	if err := RunCommand(t.Context(), []string{"/no/such/command"}, nil); err == nil {
 		t.Error("a command that does not exist was run")
 	}
 }
@@ -30,7 +30,7 @@ func TestRunInsideHandsOverTheExitCode(t *testing.T) {
 func TestWithStartsAndStopsRealParts(t *testing.T) {
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "local")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-p", "2", "-o", binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-p", "2", "-o", binary, "../..").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	cmd := exec.CommandContext(t.Context(), binary, "with", "--kafka", "none", "--pooler", "--", "sh", "-c", "echo $TEST_POSTGRES_URL $TEST_REDIS_URL pooler $TEST_POOLER_URL; exit 5")

@@ -1,4 +1,4 @@
-package main
+package stack
 
 import (
 	"context"
@@ -21,11 +21,11 @@ const (
 )
 
 // startServices starts every service and returns when all are ready.
-func (p *platform) startServices(ctx context.Context) error {
+func (p *Platform) startServices(ctx context.Context) error {
 	for _, s := range proto.Services() {
 		err := p.group.Start(supervise.Spec{
-			Name: s.Name, Path: p.binary(s.Name), Args: []string{"serve"}, Env: p.environment(s), Dir: p.root,
-			Log: p.screen.serviceLog(s.Name), StopTimeout: 20 * time.Second,
+			Name: s.Name, Path: p.binary(s.Name), Args: []string{"serve"}, Env: p.environment(s), Dir: p.Root,
+			Log: p.screen.ServiceLog(s.Name), StopTimeout: 20 * time.Second,
 		})
 		if err != nil {
 			return err
@@ -39,16 +39,16 @@ func (p *platform) startServices(ctx context.Context) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	p.screen.say("%s are healthy", strings.Join(names, ", "))
+	p.screen.Say("%s are healthy", strings.Join(names, ", "))
 	return nil
 }
 
-func (p *platform) awaitService(ctx context.Context, name string) error {
+func (p *Platform) awaitService(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	address := "http://" + p.wiring().address(name) + "/readyz"
 	for {
-		err := checkOK(ctx, address)
+		err := CheckOK(ctx, address)
 		if err == nil {
 			return nil
 		}
@@ -63,7 +63,8 @@ func (p *platform) awaitService(ctx context.Context, name string) error {
 	}
 }
 
-func checkOK(ctx context.Context, address string) error {
+// CheckOK returns an error unless an address responds with 200.
+func CheckOK(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"encoding/json"
@@ -125,11 +125,11 @@ func TestConsole(t *testing.T) {
 	} {
 		var screen strings.Builder
 		dir := t.TempDir()
-		con := &console{out: &screen, terminal: c.terminal, dir: dir, files: map[string]*os.File{}}
+		con := &Console{out: &screen, terminal: c.terminal, dir: dir, files: map[string]*os.File{}}
 		if greeted := time.Date(2026, 5, 4, 10, 20, 30, 0, time.UTC); c.all {
 			con.all.Store(&greeted)
 		}
-		w := con.serviceLog("gateway")
+		w := con.ServiceLog("gateway")
 		for _, line := range []string{late, info, warn, "", oops} {
 			if _, err := w.Write([]byte(line + "\n")); err != nil {
 				t.Fatal(err)

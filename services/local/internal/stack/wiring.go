@@ -1,4 +1,4 @@
-package main
+package stack
 
 import (
 	"cmp"
@@ -17,39 +17,40 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// wiring holds the addresses and keys for the services' settings.
-type wiring struct {
-	keys        *state.State // also the ports
-	prefix      string       // of databases and roles
-	postgresURL string       // of the administrator
+// Wiring holds the addresses and keys for the services' settings.
+type Wiring struct {
+	Keys        *state.State // also the ports
+	Prefix      string       // of databases and roles
+	PostgresURL string       // of the administrator
 	poolerPort  int          // of the pooler in front of it; 0 without one
 	secretFiles string       // folder of the services' secrets in files; empty: in the environment
-	redisURL    string
+	RedisURL    string
 	broker      string // of Kafka
 	topicPrefix string
 	run         string // folder of files that services keep over a restart
 }
 
-// source provides the values of the Secrets. The state keeps keys and passwords.
-func (w wiring) source() keyset.Source {
-	s := keyset.Source{Key: w.keys.Secret, Prefix: w.prefix, Server: w.postgresURL, Redis: w.redisURL}
+// Source provides the values of the Secrets. The state keeps keys and passwords.
+func (w Wiring) Source() keyset.Source {
+	s := keyset.Source{Key: w.Keys.Secret, Prefix: w.Prefix, Server: w.PostgresURL, Redis: w.RedisURL}
 	if w.poolerPort != 0 {
-		s.ServingURL, _ = parts.Through(w.postgresURL, w.poolerPort) // checked before anything was started
+		s.ServingURL, _ = parts.Through(w.PostgresURL, w.poolerPort) // checked before anything was started
 	}
 	return s
 }
 
-func (w wiring) database(name string) parts.Database {
-	d := parts.Database{Name: w.prefix + name, Passwords: map[string]string{}}
+// Database returns the database of a service with the passwords of its roles.
+func (w Wiring) Database(name string) parts.Database {
+	d := parts.Database{Name: w.Prefix + name, Passwords: map[string]string{}}
 	for _, role := range parts.Roles {
-		d.Passwords[role] = w.keys.Secret(keyset.PasswordName(name, role))
+		d.Passwords[role] = w.Keys.Secret(keyset.PasswordName(name, role))
 	}
 	return d
 }
 
 // settings returns the variables with the addresses of all processes on this machine.
-func (w wiring) settings(s proto.Service) []string {
-	secrets := w.source().Serving(s)
+func (w Wiring) settings(s proto.Service) []string {
+	secrets := w.Source().Serving(s)
 	vars := maps.Clone(secrets)
 	vars["HTTP_ADDR"] = w.address(s.Name)
 	vars["METRICS_ADDR"] = w.address(s.Name + ".metrics")
@@ -79,19 +80,19 @@ func (w wiring) settings(s proto.Service) []string {
 		vars["STRIPE_URL"] = w.stripeURL()
 	}
 	if s.Database {
-		maps.Copy(vars, w.source().Migration(s)) // its command and jobs, which do not use the pooler
+		maps.Copy(vars, w.Source().Migration(s)) // its command and jobs, which do not use the pooler
 		vars["DATABASE_POOLER"] = strconv.FormatBool(w.poolerPort != 0)
 	}
-	return lines(vars)
+	return Lines(vars)
 }
 
 // address returns the address on which a process of this machine listens.
-func (w wiring) address(name string) string { return parts.Loopback(w.keys.Port(name)) }
+func (w Wiring) address(name string) string { return parts.Loopback(w.Keys.Port(name)) }
 
-func (w wiring) publicURL() string { return "http://" + w.address(proto.PublicService().Name) }
+func (w Wiring) publicURL() string { return "http://" + w.address(proto.PublicService().Name) }
 
-// lines returns variables as a sorted environment.
-func lines(vars map[string]string) []string {
+// Lines returns variables as a sorted environment.
+func Lines(vars map[string]string) []string {
 	out := make([]string, 0, len(vars))
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		out = append(out, name+"="+vars[name])
@@ -99,23 +100,23 @@ func lines(vars map[string]string) []string {
 	return out
 }
 
-func (p *platform) wiring() wiring {
-	w := wiring{
-		keys: p.state, prefix: p.config.Prefix, postgresURL: p.postgresURL, poolerPort: p.poolerPort, redisURL: p.redisURL,
-		broker: p.brokers[0], topicPrefix: p.topicPrefix(), run: p.run,
+func (p *Platform) wiring() Wiring {
+	w := Wiring{
+		Keys: p.state, Prefix: p.config.Prefix, PostgresURL: p.postgresURL, poolerPort: p.poolerPort, RedisURL: p.redisURL,
+		broker: p.brokers[0], topicPrefix: p.topicPrefix(), run: p.Run,
 	}
 	if p.config.SecretFiles {
-		w.secretFiles = filepath.Join(p.run, "services")
+		w.secretFiles = filepath.Join(p.Run, "services")
 	}
 	return w
 }
 
 // environment returns the complete environment of a service.
-func (p *platform) environment(s proto.Service) []string {
-	return append(append(inherited(), supervise.OwnerEnv+"="+p.root), p.wiring().settings(s)...)
+func (p *Platform) environment(s proto.Service) []string {
+	return append(append(inherited(), supervise.OwnerEnv+"="+p.Root), p.wiring().settings(s)...)
 }
 
 // topicPrefix separates two checkouts that use the same Kafka. In the same groups, each would read a part of the other's events.
-func (p *platform) topicPrefix() string {
+func (p *Platform) topicPrefix() string {
 	return cmp.Or(os.Getenv("KAFKA_TOPIC_PREFIX"), strings.TrimRight(p.config.Prefix, "_.-")+".")
 }

@@ -1,4 +1,5 @@
-package main
+// Package terminal prints the progress of this program and the log lines of the processes that it started.
+package terminal
 
 import (
 	"bytes"
@@ -14,9 +15,9 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// console prints the stack's own progress and the lines of its processes: short and readable on a terminal, otherwise unchanged
+// Console prints the stack's own progress and the lines of its processes: short and readable on a terminal, otherwise unchanged
 // with the name of the process as a prefix.
-type console struct {
+type Console struct {
 	out      io.Writer
 	terminal bool
 	colour   bool
@@ -28,28 +29,30 @@ type console struct {
 	files map[string]*os.File
 }
 
-func newConsole(out *os.File, dir string) *console {
+// New returns a console that prints to out, and writes the output of processes to log files in dir; "" for none.
+func New(out *os.File, dir string) *Console {
 	info, err := out.Stat()
 	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0
-	return &console{
+	return &Console{
 		out: out, terminal: terminal, colour: terminal && os.Getenv("NO_COLOR") == "",
 		began: time.Now(), dir: dir, files: map[string]*os.File{},
 	}
 }
 
-// say prints one line of progress with the seconds since the start.
-func (c *console) say(format string, args ...any) {
-	c.print(fmt.Sprintf("%6.1fs  ", time.Since(c.began).Seconds()) + fmt.Sprintf(format, args...))
+// Say prints one line of progress with the seconds since the start.
+func (c *Console) Say(format string, args ...any) {
+	c.Print(fmt.Sprintf("%6.1fs  ", time.Since(c.began).Seconds()) + fmt.Sprintf(format, args...))
 }
 
-func (c *console) print(text string) {
+// Print prints a text and a line break.
+func (c *Console) Print(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, _ = fmt.Fprintln(c.out, text)
 }
 
-// partLog returns the writer for a part's output: its log file only.
-func (c *console) partLog(name string) io.Writer {
+// PartLog returns the writer for a part's output: its log file only.
+func (c *Console) PartLog(name string) io.Writer {
 	file, err := c.file(name)
 	if err != nil {
 		return io.Discard
@@ -57,22 +60,28 @@ func (c *console) partLog(name string) io.Writer {
 	return file
 }
 
-// serviceLog returns the writer for a service's output: its log file and the terminal.
-func (c *console) serviceLog(name string) io.Writer {
+// ServiceLog returns the writer for a service's output: its log file and the terminal.
+func (c *Console) ServiceLog(name string) io.Writer {
 	prefix := c.paint(name)
-	return io.MultiWriter(c.partLog(name), &supervise.LineWriter{Line: func(line []byte) {
+	return io.MultiWriter(c.PartLog(name), &supervise.LineWriter{Line: func(line []byte) {
 		switch {
 		case len(bytes.TrimSpace(line)) == 0, !grave(line) && !c.wants(line):
 		case c.terminal:
-			c.print(readable(line, prefix, c.colour))
+			c.Print(readable(line, prefix, c.colour))
 		default:
-			c.print(prefix + string(line))
+			c.Print(prefix + string(line))
 		}
 	}})
 }
 
+// ShowAll shows all lines of the services that are logged from this time on, and not only warnings.
+func (c *Console) ShowAll(from time.Time) { c.all.Store(&from) }
+
+// ShowWarnings shows only warnings of the services from now on.
+func (c *Console) ShowWarnings() { c.all.Store(nil) }
+
 // wants reports whether a line is shown because all lines are shown. Late startup lines are not shown after the greeting.
-func (c *console) wants(line []byte) bool {
+func (c *Console) wants(line []byte) bool {
 	since := c.all.Load()
 	if since == nil {
 		return false
@@ -81,7 +90,7 @@ func (c *console) wants(line []byte) bool {
 	return ok && !l.Time.Before(*since)
 }
 
-func (c *console) file(name string) (*os.File, error) {
+func (c *Console) file(name string) (*os.File, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.dir == "" {
@@ -105,7 +114,7 @@ func grave(line []byte) bool {
 
 var palette = []int{36, 32, 33, 35, 34, 31, 96, 92, 93, 95}
 
-func (c *console) paint(name string) string {
+func (c *Console) paint(name string) string {
 	text := fmt.Sprintf("%-10s| ", name)
 	if !c.colour {
 		return text
@@ -117,8 +126,8 @@ func (c *console) paint(name string) string {
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", palette[sum%len(palette)], text)
 }
 
-// tail returns the end of a log for an error message.
-func (c *console) tail(name string, lines int) string {
+// Tail returns the end of a log for an error message.
+func (c *Console) Tail(name string, lines int) string {
 	if c.dir == "" {
 		return ""
 	}

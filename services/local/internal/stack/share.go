@@ -1,4 +1,4 @@
-package main
+package stack
 
 import (
 	"context"
@@ -18,7 +18,11 @@ const (
 	checkUse  = time.Second
 )
 
-// share writes the addresses of the servers to a folder, and returns when no test process has used them for a while.
+// Share writes the addresses of the servers to a folder, and returns when no test process has used them for a while.
+func Share(ctx context.Context, dir string, env []string) error {
+	return share(ctx, dir, env, unusedFor, checkUse)
+}
+
 func share(ctx context.Context, dir string, env []string, unused, check time.Duration) error {
 	var text strings.Builder
 	for _, v := range env {

@@ -1,4 +1,4 @@
-package main
+package stack
 
 import (
 	"context"
@@ -19,32 +19,32 @@ import (
 const stripeName = "stripe"
 
 // stripeKey returns a key of the stand-in's demo account. kind is its prefix, such as pk_test.
-func (w wiring) stripeKey(kind string) string { return kind + "_" + w.keys.Secret("stripe."+kind) }
+func (w Wiring) stripeKey(kind string) string { return kind + "_" + w.Keys.Secret("stripe."+kind) }
 
-func (w wiring) stripeURL() string { return "http://" + w.address(stripeName) }
+func (w Wiring) stripeURL() string { return "http://" + w.address(stripeName) }
 
 // stripeSettings returns the settings of the Stripe stand-in.
-func (w wiring) stripeSettings(data string) []string {
+func (w Wiring) stripeSettings(data string) []string {
 	vars := map[string]string{}
 	for name, value := range map[string]string{
-		"HTTP_ADDR": w.address(stripeName), "DATA_DIR": filepath.Join(data, stripeName), "CONTROL_TOKEN": w.keys.Secret("stripe.control"),
+		"HTTP_ADDR": w.address(stripeName), "DATA_DIR": filepath.Join(data, stripeName), "CONTROL_TOKEN": w.Keys.Secret("stripe.control"),
 		"TEST_SECRET_KEY": w.stripeKey("sk_test"), "TEST_PUBLISHABLE_KEY": w.stripeKey("pk_test"),
 		"LIVE_SECRET_KEY": w.stripeKey("sk_live"), "LIVE_PUBLISHABLE_KEY": w.stripeKey("pk_live"),
 	} {
 		vars["LOCAL_STRIPE_"+name] = value
 	}
-	return lines(vars)
+	return Lines(vars)
 }
 
 // startStripe starts the Stripe stand-in and returns when it responds.
-func (p *platform) startStripe(ctx context.Context) error {
+func (p *Platform) startStripe(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Join(p.data, stripeName), 0o700); err != nil {
 		return err
 	}
 	err := p.group.Start(supervise.Spec{
-		Name: stripeName, Path: p.binary("local-stripe"), Args: []string{"serve"}, Dir: p.root,
-		Env: append(append(inherited(), supervise.OwnerEnv+"="+p.root), p.wiring().stripeSettings(p.data)...),
-		Log: p.screen.partLog(stripeName),
+		Name: stripeName, Path: p.binary("local-stripe"), Args: []string{"serve"}, Dir: p.Root,
+		Env: append(append(inherited(), supervise.OwnerEnv+"="+p.Root), p.wiring().stripeSettings(p.data)...),
+		Log: p.screen.PartLog(stripeName),
 	})
 	if err != nil {
 		return err
@@ -52,13 +52,13 @@ func (p *platform) startStripe(ctx context.Context) error {
 	if err := p.awaitService(ctx, stripeName); err != nil {
 		return err
 	}
-	p.screen.say("Stripe stand-in on %s", p.wiring().address(stripeName))
+	p.screen.Say("Stripe stand-in on %s", p.wiring().address(stripeName))
 	return nil
 }
 
 // connectStripe connects the test account of the stand-in to a tenant, and sends the account's events to the gateway. Existing
 // connections stay.
-func (p *platform) connectStripe(ctx context.Context, tenant string) error {
+func (p *Platform) connectStripe(ctx context.Context, tenant string) error {
 	payments, ok := proto.ServiceNamed("payments")
 	if !ok {
 		return nil
@@ -102,14 +102,14 @@ func (p *platform) connectStripe(ctx context.Context, tenant string) error {
 }
 
 // secretFile writes a secret to a file that only this user can read.
-func (p *platform) secretFile(name, secret string) (string, error) {
-	path := filepath.Join(p.run, name)
+func (p *Platform) secretFile(name, secret string) (string, error) {
+	path := filepath.Join(p.Run, name)
 	return path, os.WriteFile(path, []byte(secret), 0o600)
 }
 
 // registerEndpoint configures the stand-in to send events of the demo account in test mode to an address, and returns the secret
 // that signs them.
-func (w wiring) registerEndpoint(ctx context.Context, address string, events []string) (secret string, err error) {
+func (w Wiring) registerEndpoint(ctx context.Context, address string, events []string) (secret string, err error) {
 	form := url.Values{"url": {address}, "enabled_events[]": events}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.stripeURL()+"/v1/webhook_endpoints", strings.NewReader(form.Encode()))
 	if err != nil {
