@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/services/local/internal/parts"
 )
 
-// Config holds the environment settings of `local up`.
-type Config struct {
+// config holds the environment settings of `local up`.
+type config struct {
 	DatabaseURL  string `env:"DATABASE_URL"`                           // administrator's URL; empty: a private PostgreSQL
 	RedisURL     string `env:"REDIS_URL"`                              // empty: a private Redis
 	KafkaBrokers string `env:"KAFKA_BROKERS"`                          // comma-separated; empty: a private broker
@@ -38,9 +38,8 @@ const (
 // prefixes is the pattern of the prefix of databases, roles, and topics.
 var prefixes = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,29}$`)
 
-// ReadConfig reads the settings from the environment.
-func ReadConfig() (Config, error) {
-	c, err := env.ParseAs[Config]()
+func readConfig() (config, error) {
+	c, err := env.ParseAs[config]()
 	if err != nil {
 		return c, err
 	}

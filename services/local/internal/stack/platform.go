@@ -28,7 +28,7 @@ type Platform struct {
 	Checkout
 	Servers
 
-	config Config
+	config config
 }
 
 // Up runs the platform of this checkout until ctx ends. An interrupted start is not an error.
@@ -56,7 +56,7 @@ func Up(ctx context.Context) error {
 func newPlatform() (*Platform, func(), error) {
 	p := &Platform{}
 	var err error
-	if p.config, err = ReadConfig(); err != nil {
+	if p.config, err = readConfig(); err != nil {
 		return nil, nil, err
 	}
 	p.fullJIT, p.sockets = p.config.KafkaFullJIT, p.config.Sockets
