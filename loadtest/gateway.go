@@ -19,13 +19,11 @@ import (
 	"holdfast.dev/loadtest/internal/stack"
 )
 
-// gateways are programs in front of the same upstream: a gateway with real identity and Redis, one that writes no log
-// lines, and the peers.
+// gateways are programs in front of the same upstream: a gateway with real identity and Redis, and the peers.
 type gateways struct {
-	upstream     string
-	direct       side
-	normal, warn side // their names are those of their processes
-	peers        []side
+	upstream       string
+	direct, normal side
+	peers          []side // their names are those of their processes
 }
 
 const customerPath = "/customers/cu_01m7zbmmn5exnr5ab2hvbd652e"
@@ -41,7 +39,7 @@ func (f *figure) openGateways() *gateways {
 	f.check(err)
 	f.check(f.platform.Run(f.ctx, "upstream", "http://"+upstream+"/", nil, self, upstreamCommand, upstream))
 	g := &gateways{upstream: upstream, direct: f.atGateway("direct", upstream, "")}
-	g.normal, g.warn = f.startGateway("gateway-info", upstream, "info"), f.startGateway("gateway-warn", upstream, "warn")
+	g.normal = f.startGateway("gateway-info", upstream, "info")
 	f.openPeer(g, "nginx", func() (string, error) { return f.platform.Nginx(f.ctx, upstream) })
 	f.openPeer(g, "nginx-lua", func() (string, error) { return f.platform.NginxLua(f.ctx, upstream, f.keyOwner()) })
 	f.gateways = g
@@ -105,14 +103,14 @@ const createSize = 1024
 // gatewayCPU compares the processor time that a gateway uses for a request with that of its peers.
 func (f *figure) gatewayCPU() {
 	g := f.openGateways()
-	normal, warn, create, peers := g.normal, g.warn, g.normal, slices.Clone(g.peers)
+	normal, create, peers := g.normal, g.normal, slices.Clone(g.peers)
 	const form = `{"event_date":"2031-05-05","notes":%q}`
 	body := fmt.Sprintf(form, strings.Repeat("x", createSize-len(form)))
 	demo := tenant{addr: g.normal.target.Addr, key: f.demo("DEMO_TEST_KEY").key}
 	create.target = demo.post(func(n int) (path, key, text string) {
 		return "/bookings", fmt.Sprintf("cpu-%d", n), body // with another key each, so that no response is a replay
 	})
-	sides := []*side{&normal, &warn, &create}
+	sides := []*side{&normal, &create}
 	for i := range peers {
 		sides = append(sides, &peers[i])
 	}
@@ -128,12 +126,8 @@ func (f *figure) gatewayCPU() {
 	}
 	const work = "gateway: key check, shared limit, headers, signed caller, log line"
 	for i := range peers {
-		if peer := &peers[i]; peer.name == "nginx" { // it writes no log
-			add(work, &normal, peer, report.Target{MostRatio: 3})
-			add("gateway without its log lines (`LOG_LEVEL=warn`)", &warn, peer, report.Target{})
-		} else {
-			add(work, &normal, peer, report.Target{MostRatio: 1})
-		}
+		most := map[string]float64{"nginx": 3, "nginx-lua": 1}[peers[i].name]
+		add(work, &normal, &peers[i], report.Target{MostRatio: most})
 	}
 	figure := fmt.Sprintf(
 		"gateway: POST with a body of %d bytes and an Idempotency-Key, whose response is cached", createSize,

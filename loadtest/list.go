@@ -1,15 +1,10 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
-	"strconv"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"holdfast.dev/loadtest/internal/bulk"
 	"holdfast.dev/loadtest/internal/load"
@@ -89,59 +84,21 @@ var searches = []struct {
 	{"a word of the oldest tenth", "legacy", 0},
 }
 
-// search fills the live mode of the tenant with customers and searches among them, one request at a time. Then it
-// measures a list while more clients than the service has connections send searches that must collect all their
-// matches.
+// search fills the live mode of the tenant with customers and searches among them, one request at a time.
 func (f *figure) search() {
 	s := f.open()
 	f.fillCustomers(s)
-	measure := func(title string, t load.Target, most float64) {
-		one := &side{name: title, target: t, pace: load.Pace{Conns: 1}, timed: true}
-		f.alternate(one)
+	for _, one := range searches {
+		ours := &side{
+			name:   fmt.Sprintf("`GET /customers?q=%s` of %d (%s)", one.q, f.Rows, one.what),
+			target: s.live.target(same("/customers?q=" + one.q)), pace: load.Pace{Conns: 1}, timed: true,
+		}
+		f.alternate(ours)
 		f.add(report.Row{
-			Figure: title + ", p50", Value: report.Milliseconds(one.Percentile(50)), Baseline: "p99 " + p(one.Sample, 99),
-			Target: report.Target{Most: most},
+			Figure: ours.name + ", p50", Value: report.Milliseconds(ours.Percentile(50)), Baseline: "p99 " + p(ours.Sample, 99),
+			Target: report.Target{Most: one.most},
 		})
 	}
-	for _, one := range searches {
-		title := fmt.Sprintf("`GET /customers?q=%s` of %d (%s)", one.q, f.Rows, one.what)
-		measure(title, s.live.target(same("/customers?q="+one.q)), one.most)
-	}
-	const clients = 32
-	busy, end := context.WithCancel(f.ctx)
-	defer end()
-	var all errgroup.Group
-	for range clients {
-		all.Go(func() error { return s.live.repeat(busy, "/api/v1/customers?q=legacy") })
-	}
-	measure(
-		fmt.Sprintf("`GET /customers?limit=1` while %d clients send `q=legacy`", clients),
-		s.test.target(same("/customers?limit=1")), 50,
-	)
-	end()
-	f.check(all.Wait())
-}
-
-// repeat sends a GET again and again until ctx ends. If it is refused, it waits for the time in the response.
-func (t tenant) repeat(ctx context.Context, path string) error {
-	for ctx.Err() == nil {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+t.addr+path, nil)
-		if err != nil {
-			return err
-		}
-		req.Header.Set("Authorization", "Bearer "+t.key)
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			continue // ctx is done
-		}
-		_ = res.Body.Close()
-		wait, _ := strconv.Atoi(res.Header.Get("Retry-After"))
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Duration(wait) * time.Second):
-		}
-	}
-	return nil
 }
 
 // fillCustomers stores BENCH_ROWS customers, each with six different words.

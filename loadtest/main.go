@@ -41,7 +41,6 @@ var figures = []struct {
 	{"bookings", (*figure).bookings},
 	{"refresh", (*figure).refresh},
 	{"signin", (*figure).signIns},
-	{"flow", (*figure).flows},
 	{"size", (*figure).size},
 	{"race", (*figure).race},
 	{"availability", (*figure).availability},

@@ -95,29 +95,8 @@ func (p *browser) signIn(ctx context.Context) error {
 	return err
 }
 
-// flow consents to an app's request and exchanges the code for tokens, as the app does.
-func (p *browser) flow(ctx context.Context, client, redirect string) error {
-	const verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
-	const challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
-	to, err := p.submit(ctx, "/oauth/authorize?"+url.Values{
-		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {redirect},
-		"scope": {"read:bookings write:bookings"}, "state": {"bench"},
-		"code_challenge": {challenge}, "code_challenge_method": {"S256"},
-	}.Encode(), url.Values{"mode": {"test"}, "decision": {"allow"}}, http.StatusSeeOther)
-	if err != nil {
-		return err
-	}
-	_, _, err = p.send(ctx, http.MethodPost, "/oauth/token", url.Values{
-		"grant_type": {"authorization_code"}, "client_id": {client}, "code": {to.Query().Get("code")},
-		"code_verifier": {verifier},
-	}, http.StatusOK)
-	return err
-}
-
-const (
-	perConnection = 8 // alternating operators: an operator's 51st grant for an app would end the first one
-	operators     = perConnection * connections
-)
+// operators is the number of browsers.
+const operators = 128
 
 // openBrowsers stores operators, members of the demo tenant, and returns a browser of each.
 func (f *figure) openBrowsers() []*browser {
@@ -169,22 +148,6 @@ func (f *figure) signIns() {
 		Value:    report.Quantity{Value: peak / mebi, Unit: "MiB"},
 		Baseline: fmt.Sprintf("before: %.0f MiB", idle/mebi), Target: report.Target{Most: 512},
 	})
-}
-
-// flows measures complete flows of signed-in operators.
-func (f *figure) flows() {
-	people := f.openBrowsers()
-	for _, one := range people {
-		f.check(one.signIn(f.ctx))
-	}
-	client, redirect := f.platform.Env["OAUTH_CLIENT_ID"], f.platform.Env["OAUTH_REDIRECT_URI"]
-	ours := &side{name: "Consent page, consent and exchange of the code"}
-	ours.do = func(ctx context.Context, conn, n int) error {
-		return people[conn*perConnection+n/connections%perConnection].flow(ctx, client, redirect)
-	}
-	f.alternate(ours)
-	f.add(report.Row{Figure: ours.name, Value: report.PerSecond(ours.Rate())})
-	f.addCPU(ours.name, ours, 0)
 }
 
 // refreshToken returns the refresh token of the n-th grant.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -132,7 +133,8 @@ func (f *figure) replayPost(s *shop) *replayed {
 		sent, body := f.record(
 			s, "/bookings", s.test.request(http.MethodPost, "/bookings", key, s.bookingBody(0, recordedOn(try))),
 		)
-		if sent.Contains("booking_counters") && try < 4 {
+		reserves := func(st sqlbench.Statement) bool { return strings.Contains(st.SQL, "booking_counters") }
+		if try < 4 && slices.ContainsFunc(sent.Statements, reserves) {
 			continue // one request in sixteen also reserves numbers for the next ones
 		}
 		var created struct{ ID, Number string }
@@ -164,9 +166,9 @@ func (f *figure) script(name string, r *sqlbench.Recording, v sqlbench.Vary) *re
 			f.check(os.WriteFile(filepath.Join(dir, name+".pgbench"), []byte(text), 0o600))
 		}
 	}
-	url, err := f.platform.DirectURL(f.settingsOf("bookings")["DATABASE_URL"])
+	direct, _, err := f.platform.URLs(f.settingsOf("bookings")["DATABASE_URL"])
 	f.check(err)
-	return &replayed{script: filepath.Join(f.platform.Dir, name+".pgbench"), url: url}
+	return &replayed{script: filepath.Join(f.platform.Dir, name+".pgbench"), url: direct.String()}
 }
 
 // varyPost returns the differences between two bookings in the recorded POST: ids, number, key, unit, and day.

@@ -105,13 +105,12 @@ func (f *figure) burst(e *endpoints, deliveries int) load.Sample {
 func (f *figure) steady(e *endpoints, rate int) load.Sample {
 	perSecond := rate / e.fan
 	ticks := min(100, perSecond) // per second
-	each, total := perSecond/ticks, ticks*f.Seconds
+	each := perSecond / ticks
 	start := time.Now()
-	for n := range total {
-		time.Sleep(time.Until(start.Add(time.Duration(n) * time.Second / time.Duration(ticks))))
-		f.check(e.publish(f.ctx, n*each, each))
-	}
-	return f.await(e.sink, start, total*each*e.fan)
+	_, err := load.Each(f.ctx, load.Pace{Conns: 1, Rate: ticks}, time.Duration(f.Seconds)*time.Second,
+		func(ctx context.Context, _, n int) error { return e.publish(ctx, n*each, each) })
+	f.check(err)
+	return f.await(e.sink, start, ticks*f.Seconds*each*e.fan)
 }
 
 // publish commits n events of the tenants in turn in one transaction, into the outbox of customers: its relay, Kafka,

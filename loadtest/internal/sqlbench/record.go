@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -57,11 +56,6 @@ func Record(
 	}
 	trips, err := roundTrips(own, route)
 	return &Recording{Statements: Requests(all), Trips: trips}, err
-}
-
-// Contains reports whether a statement contains the text.
-func (r *Recording) Contains(text string) bool {
-	return slices.ContainsFunc(r.Statements, func(s Statement) bool { return strings.Contains(s.SQL, text) })
 }
 
 // logStatements changes log_statement for every session. Each session uses it from its next statement on.

@@ -190,10 +190,11 @@ func TestURLs(t *testing.T) {
 	const original = "postgres://app:secret@127.0.0.1:5501/holdfast_bookings?sslmode=disable"
 	p := &Platform{Env: map[string]string{"POSTGRES_URL": "postgres://postgres:root@127.0.0.1:5501/postgres?sslmode=disable"}}
 	pooled := strings.Replace(original, "5501", "6602", 1)
-	if got, err := p.DirectURL(pooled); err != nil || got != original {
-		t.Errorf("without the pooler: %s, %v", got, err)
+	direct, admin, err := p.URLs(pooled)
+	if err != nil || direct.String() != original {
+		t.Errorf("without the pooler: %s, %v", direct, err)
 	}
-	if got, err := p.AdminURL(original); err != nil || got != "postgres://postgres:root@127.0.0.1:5501/holdfast_bookings?sslmode=disable" {
-		t.Errorf("of the administrator: %s, %v", got, err)
+	if err != nil || admin.String() != "postgres://postgres:root@127.0.0.1:5501/holdfast_bookings?sslmode=disable" {
+		t.Errorf("of the administrator: %s, %v", admin, err)
 	}
 }

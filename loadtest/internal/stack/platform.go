@@ -121,41 +121,26 @@ func (p *Platform) Settings(service string) (map[string]string, error) {
 	return readEnv(filepath.Join(p.Dir, ".run", "services", service+".env"))
 }
 
-// AdminURL returns the administrator's URL of the database in a service's URL.
-func (p *Platform) AdminURL(database string) (string, error) {
-	of, err := url.Parse(database)
+// URLs returns a service's URL of its database without the pooler, and the administrator's.
+func (p *Platform) URLs(database string) (direct, admin *url.URL, err error) {
+	direct, err = url.Parse(database)
 	if err != nil {
-		return "", err
+		return nil, nil, err
 	}
-	admin, err := url.Parse(p.Env["POSTGRES_URL"])
-	if err != nil {
-		return "", err
+	if admin, err = url.Parse(p.Env["POSTGRES_URL"]); err != nil {
+		return nil, nil, err
 	}
-	admin.Path = of.Path
-	return admin.String(), nil
-}
-
-// DirectURL returns a service's URL of its database without the pooler.
-func (p *Platform) DirectURL(database string) (string, error) {
-	direct, err := url.Parse(database)
-	if err != nil {
-		return "", err
-	}
-	admin, err := url.Parse(p.Env["POSTGRES_URL"])
-	if err != nil {
-		return "", err
-	}
-	direct.Host = admin.Host
-	return direct.String(), nil
+	direct.Host, admin.Path = admin.Host, direct.Path
+	return direct, admin, nil
 }
 
 // Admin connects to the database in a service's URL as the administrator.
 func (p *Platform) Admin(ctx context.Context, database string) (*pgx.Conn, error) {
-	address, err := p.AdminURL(database)
+	_, admin, err := p.URLs(database)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.Connect(ctx, address)
+	return pgx.Connect(ctx, admin.String())
 }
 
 // Gateway starts another gateway of the platform with some changed settings, and writes its log to a file. It returns
@@ -174,12 +159,14 @@ func (p *Platform) Gateway(
 		return "", "", err
 	}
 	settings["HTTP_ADDR"], settings["METRICS_ADDR"] = addr, profiles
-	settings[proto.PublicService().State] = filepath.Join(
-		p.Dir, name+".state",
-	) // the platform's gateway uses the other file
+	settings[proto.PublicService().State] = filepath.Join(p.Dir, name+".state") // the platform's gateway uses the other file
 	settings["RATE_LIMIT_PER_MINUTE"], settings["PUBLIC_URL"] = Limit, "http://"+addr
 	maps.Copy(settings, changed)
-	err = p.Run(ctx, name, "http://"+addr+"/readyz", flat(settings), filepath.Join(p.Dir, "bin", "gateway"), "serve")
+	var extra []string
+	for key, value := range settings {
+		extra = append(extra, key+"="+value)
+	}
+	err = p.Run(ctx, name, "http://"+addr+"/readyz", extra, filepath.Join(p.Dir, "bin", "gateway"), "serve")
 	return addr, profiles, err
 }
 
@@ -265,14 +252,6 @@ func discard(dir string) {
 	defer cancel()
 	_ = exec.CommandContext(ctx, filepath.Join(dir, "bin", "local"), "clean").Run() //nolint:gosec // our own program
 	_ = os.RemoveAll(dir)                                                           //nolint:gosec // the same
-}
-
-func flat(settings map[string]string) []string {
-	var out []string
-	for key, value := range settings {
-		out = append(out, key+"="+value)
-	}
-	return out
 }
 
 func readEnv(path string) (map[string]string, error) {
