@@ -133,7 +133,11 @@ func (s *Store) check(ctx context.Context, res pgx.BatchResults, req idem.Reques
 	if err := locked(res); err != nil {
 		return err
 	}
-	rec, err := pg.NextOne(res, pgx.RowToStructByName[record])
+	var rec *record
+	rows, err := res.Query()
+	if err == nil {
+		err = pg.FirstInto(&rec, pgx.RowToStructByName[record])(rows)
+	}
 	switch {
 	case pg.Code(err) == "55P03":
 		return apperr.ErrInProgress.WithCause(err)

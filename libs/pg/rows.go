@@ -31,25 +31,6 @@ func One[T any](ctx context.Context, q Q, scan pgx.RowToFunc[T], notFound error,
 // Many reads all rows.
 func Many[T any](ctx context.Context, q Q, scan pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
 	rows, err := q.Query(ctx, sql, args...)
-	return collect(rows, err, scan)
-}
-
-// Next reads the rows of a batch's next statement.
-func Next[T any](res pgx.BatchResults, scan pgx.RowToFunc[T]) ([]T, error) {
-	rows, err := res.Query()
-	return collect(rows, err, scan)
-}
-
-// NextOne reads the row of a batch's next statement, which returns at most one row. If there is no row, NextOne returns nil.
-func NextOne[T any](res pgx.BatchResults, scan pgx.RowToFunc[T]) (*T, error) {
-	list, err := Next(res, scan)
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
-	return &list[0], nil
-}
-
-func collect[T any](rows pgx.Rows, err error, scan pgx.RowToFunc[T]) ([]T, error) {
 	if err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}

@@ -158,25 +158,23 @@ func MoneyObjectForUpdate(ctx context.Context, tx pg.Tx, k domain.MoneyKey, obje
 	createMoney(tx, k)
 	args := moneyArgs(k, nil)
 	args["object"] = object
+	var account *domain.MoneyAccount // never nil, because it was created
 	b := &pgx.Batch{}
-	b.Queue(moneyAccountForUpdate, args)
+	b.Queue(moneyAccountForUpdate, args).Query(pg.FirstInto(&account, scanMoney(k)))
 	b.Queue(`
 		select e.object, e.method, case when e.kind = 'received' then e.amount else 0 end, e.invoice_id, (
 			select r.at from money_entries r where r.tenant_id = @tenant and r.livemode = @live and r.object = e.object and r.method <> 'card'
 				and r.kind = 'received_reversed')
 		from money_entries e where e.tenant_id = @tenant and e.livemode = @live and e.object = @object and e.method <> 'card'
-			and e.kind in ('received', 'returned') and e.account_id = @account and e.currency = @code`, args)
-	res := tx.SendBatch(ctx, b)
-	defer func() { err = errors.Join(err, res.Close()) }()
-	account, err := pg.NextOne(res, scanMoney(k))
-	if err != nil {
-		return a, nil, err
-	}
-	e, err = pg.NextOne(res, func(row pgx.CollectableRow) (e domain.MoneyEntry, err error) {
+			and e.kind in ('received', 'returned') and e.account_id = @account and e.currency = @code`, args,
+	).Query(pg.FirstInto(&e, func(row pgx.CollectableRow) (e domain.MoneyEntry, err error) {
 		err = row.Scan(&e.Object, &e.Method, &e.Received, &e.InvoiceID, &e.ReversedAt)
 		return e, err
-	})
-	return *account, e, err
+	}))
+	if err := pg.Send(ctx, tx, b, "lock account"); err != nil {
+		return a, nil, err
+	}
+	return *account, e, nil
 }
 
 // LastReturn returns the public id of the newest return of an account: the refund or the credit note, or the card payment that others

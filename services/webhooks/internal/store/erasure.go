@@ -25,6 +25,7 @@ func InsertErasure(ctx context.Context, tx pg.Tx, objectID string, until time.Ti
 // Erased returns the indexes of the events about objects whose personal data was erased. No erasure can be recorded until the
 // transaction ends. tx has the worker role.
 func Erased(ctx context.Context, tx pg.Tx, events []domain.Event) (map[int]bool, error) {
+	var indexes []int
 	b := &pgx.Batch{}
 	b.Queue(`select pg_advisory_xact_lock_shared(hashtext('erasures'))`)
 	b.Queue(`
@@ -32,18 +33,10 @@ func Erased(ctx context.Context, tx pg.Tx, events []domain.Event) (map[int]bool,
 		where exists (select from erasures e where (e.tenant_id, e.livemode, e.object_id) = (o.tenant_id, o.livemode, o.object_id))`,
 		pg.Column(events, func(e domain.Event) [16]byte { return e.Tenant.UUID() }),
 		pg.Column(events, func(e domain.Event) bool { return e.Livemode }),
-		pg.Column(events, func(e domain.Event) string { return e.ObjectID })) // its snapshot is taken after the lock
-	res := tx.SendBatch(ctx, b)
-	_, err := res.Exec()
-	var indexes []int
-	if err == nil {
-		indexes, err = pg.Next(res, pgx.RowTo[int])
-	}
-	if closeErr := res.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return nil, fmt.Errorf("look for erasures: %w", err)
+		pg.Column(events, func(e domain.Event) string { return e.ObjectID }), // its snapshot is taken after the lock
+	).Query(pg.ListInto(&indexes, pgx.RowTo[int]))
+	if err := pg.Send(ctx, tx, b, "look for erasures"); err != nil {
+		return nil, err
 	}
 	out := map[int]bool{}
 	for _, i := range indexes {

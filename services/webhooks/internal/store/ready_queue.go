@@ -81,22 +81,12 @@ const lockReady = `
 
 // lockReadyQueues processes the wakeups, then locks up to limit ready queues, in one round trip.
 func lockReadyQueues(ctx context.Context, tx pg.Tx, now time.Time, limit int) ([]domain.EndpointKey, error) {
+	var rows []keyRow
 	b := &pgx.Batch{}
 	b.Queue(takeWakeups, now, maxWakeups)
-	b.Queue(lockReady, now, limit)
-	res := tx.SendBatch(ctx, b)
-	_, err := res.Exec()
-	var rows []keyRow
-	if err == nil {
-		rows, err = pg.Next(res, pgx.RowToStructByName[keyRow])
-	}
-	if closeErr := res.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return nil, fmt.Errorf("lock ready queues: %w", err)
-	}
-	return pg.Column(rows, keyRow.key), nil
+	b.Queue(lockReady, now, limit).Query(pg.ListInto(&rows, pgx.RowToStructByName[keyRow]))
+	err := pg.Send(ctx, tx, b, "lock ready queues")
+	return pg.Column(rows, keyRow.key), err
 }
 
 // readQueues reads locked queues with their endpoints, in the order of the given keys.

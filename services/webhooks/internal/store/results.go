@@ -93,46 +93,29 @@ var lockEndpoints = `
 func LockClaims(ctx context.Context, tx pg.Tx, claims []Claim, failing []domain.EndpointKey) (LockedClaims, error) {
 	tenants, modes, endpoints := keyColumns(claims, Claim.Key)
 	failingTenants, failingModes, failingEndpoints := keyColumns(failing, itself)
+	var valid []domain.DeliveryID
+	var locked []lockedEndpoint
+	var queues []lockedQueue
 	b := &pgx.Batch{}
 	b.Queue(lockQueueRows, tenants, modes, endpoints,
 		pg.Column(claims, func(c Claim) bool { return c.First }),
 		pg.Column(claims, func(c Claim) time.Time { return c.Until }),
-		pg.Column(claims, func(c Claim) [16]byte { return c.DeliveryID.UUID() }))
-	b.Queue(lockEndpoints, tenants, modes, endpoints, failingTenants, failingModes, failingEndpoints)
-	b.Queue(lockQueues, tenants, modes, endpoints)
-	res := tx.SendBatch(ctx, b)
-	locked, err := collectLocked(res)
-	if closeErr := res.Close(); err == nil {
-		err = closeErr
+		pg.Column(claims, func(c Claim) [16]byte { return c.DeliveryID.UUID() }),
+	).Query(pg.ListInto(&valid, pgx.RowTo[domain.DeliveryID]))
+	b.Queue(lockEndpoints, tenants, modes, endpoints, failingTenants, failingModes, failingEndpoints).
+		Query(pg.ListInto(&locked, pgx.RowToStructByName[lockedEndpoint]))
+	b.Queue(lockQueues, tenants, modes, endpoints).Query(pg.ListInto(&queues, pgx.RowToStructByName[lockedQueue]))
+	if err := pg.Send(ctx, tx, b, "lock claims"); err != nil {
+		return LockedClaims{}, err
 	}
-	if err != nil {
-		return LockedClaims{}, fmt.Errorf("lock claims: %w", err)
-	}
-	return locked, nil
-}
-
-// collectLocked reads the results of the statements of LockClaims.
-func collectLocked(res pgx.BatchResults) (LockedClaims, error) {
 	out := LockedClaims{
 		Valid: map[domain.DeliveryID]bool{}, Endpoints: map[domain.EndpointKey]domain.Endpoint{},
 		Queues: map[domain.EndpointKey]QueueState{}, AtLimit: map[domain.EndpointKey]bool{},
 	}
-	valid, err := pg.Next(res, pgx.RowTo[domain.DeliveryID])
-	if err != nil {
-		return out, err
-	}
-	endpoints, err := pg.Next(res, pgx.RowToStructByName[lockedEndpoint])
-	if err != nil {
-		return out, err
-	}
-	queues, err := pg.Next(res, pgx.RowToStructByName[lockedQueue])
-	if err != nil {
-		return out, err
-	}
 	for _, id := range valid {
 		out.Valid[id] = true
 	}
-	for _, e := range endpoints {
+	for _, e := range locked {
 		out.Endpoints[domain.EndpointKey{Tenant: e.TenantID, Livemode: e.Livemode, Endpoint: e.ID}] = e.Endpoint
 	}
 	for _, q := range queues {
