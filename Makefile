@@ -122,6 +122,9 @@ failover: build ## Test: fail PostgreSQL, Redis, and Kafka under load, alone and
 test-full: ## Test: run all tests with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
 
+prove: build # run every order of two writes, docs/consistency.md; SCHEDULE='…' runs the one of a failure
+	@TEST_SCALE=full bin/local with --kafka auto -- $(GO) test -C services/local -vet=off -count=1 -v -timeout 3h -run TestOrders ./internal/e2e
+
 drill: build ## Test: run the recovery drill of docs/operations/back-up.md: kill everything under load, restore to moments, repair, and check
 	@DRILL=full $(GO) test -C services/local -vet=off -count=1 -v -timeout 40m ./internal/e2e -run TestRecoveryDrill
 
@@ -279,4 +282,4 @@ clean: ## Develop: stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(SCALAR) $(SEARCH)
 
-.PHONY: FORCE services compiled platform installed started servers drill failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-drill kind-load kind-uninstall kind-down chart-audit gen contract-matrix verify tidy bench load fuzz hooks clean release release-test kind-release-test failover
+.PHONY: FORCE services compiled platform installed started servers prove drill failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-drill kind-load kind-uninstall kind-down chart-audit gen contract-matrix verify tidy bench load fuzz hooks clean release release-test kind-release-test failover

@@ -1,0 +1,230 @@
+package prove
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+)
+
+// A Proxy stands between the processes of one participant and a PostgreSQL server, and passes each round trip to a Gate.
+// PostgreSQL's protocol, version 3: https://www.postgresql.org/docs/current/protocol.html.
+type Proxy struct {
+	listener net.Listener
+	server   string // address of PostgreSQL
+	gate     func(*Round)
+	mu       sync.Mutex
+	open     map[net.Conn]bool
+	closed   bool
+}
+
+// A Round is a round trip: the messages from a client up to the one that ends them, and PostgreSQL's messages up to ReadyForQuery.
+type Round struct {
+	PID  uint32 // of PostgreSQL's process
+	done chan struct{}
+	// Drop closes the connection instead of sending the messages (Before), or instead of returning the response (After).
+	drop Drop
+}
+
+// Drop is where a connection breaks.
+type Drop int
+
+// The places of a break.
+const (
+	Nowhere Drop = iota
+	Before       // PostgreSQL does not receive the messages
+	After        // the client does not receive the response
+)
+
+// Listen starts a proxy on a loopback port. gate returns when the round may go on, and may set its drop.
+func Listen(server string, gate func(*Round)) (*Proxy, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("proxy: %w", err)
+	}
+	p := &Proxy{listener: l, server: server, gate: gate, open: map[net.Conn]bool{}}
+	go p.accept()
+	return p, nil
+}
+
+// Address is host and port of the proxy.
+func (p *Proxy) Address() string { return p.listener.Addr().String() }
+
+// Close ends all connections.
+func (p *Proxy) Close() {
+	_ = p.listener.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for c := range p.open {
+		_ = c.Close()
+	}
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer func() { _ = client.Close() }()
+			server, err := net.Dial("tcp", p.server)
+			if err != nil {
+				return
+			}
+			defer func() { _ = server.Close() }()
+			if p.keep(client, server) {
+				_ = p.serve(client, server)
+			}
+			p.forget(client, server)
+		}()
+	}
+}
+
+func (p *Proxy) keep(conns ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range conns {
+		p.open[c] = true
+	}
+	return !p.closed
+}
+
+func (p *Proxy) forget(conns ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range conns {
+		delete(p.open, c)
+	}
+}
+
+// serve copies a connection until it ends.
+func (p *Proxy) serve(client, server net.Conn) error {
+	in, out := bufio.NewReaderSize(client, 64<<10), bufio.NewReaderSize(server, 64<<10)
+	pid, err := start(in, out, client, server)
+	if err != nil {
+		return err
+	}
+	for {
+		messages, err := request(in)
+		if err != nil {
+			return err
+		}
+		r := &Round{PID: pid, done: make(chan struct{})}
+		p.gate(r)
+		err = r.pass(messages, out, client, server)
+		close(r.done)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+var errDropped = errors.New("dropped")
+
+// pass sends the messages and returns the response.
+func (r *Round) pass(messages []byte, out *bufio.Reader, client, server net.Conn) error {
+	if r.drop == Before {
+		return errDropped
+	}
+	if _, err := server.Write(messages); err != nil {
+		return err
+	}
+	answer, err := response(out, nil)
+	if err != nil {
+		return err
+	}
+	if r.drop == After {
+		return errDropped
+	}
+	_, err = client.Write(answer)
+	return err
+}
+
+// start passes the messages of the start, and returns the number of PostgreSQL's process. A request to cancel has no response.
+func start(in, out *bufio.Reader, client, server net.Conn) (pid uint32, err error) {
+	size := make([]byte, 4)
+	if _, err := io.ReadFull(in, size); err != nil {
+		return 0, err
+	}
+	rest := make([]byte, binary.BigEndian.Uint32(size)-4)
+	if _, err := io.ReadFull(in, rest); err != nil {
+		return 0, err
+	}
+	if _, err := server.Write(append(size, rest...)); err != nil {
+		return 0, err
+	}
+	for {
+		m, err := message(out)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := client.Write(m); err != nil {
+			return 0, err
+		}
+		switch {
+		case m[0] == 'K': // BackendKeyData
+			pid = binary.BigEndian.Uint32(m[5:9])
+		case m[0] == 'Z': // ReadyForQuery
+			return pid, nil
+		case m[0] == 'R' && asks(binary.BigEndian.Uint32(m[5:9])):
+			answer, err := message(in)
+			if err != nil {
+				return 0, err
+			}
+			if _, err := server.Write(answer); err != nil {
+				return 0, err
+			}
+		}
+	}
+}
+
+// asks reports whether the client answers a message of authentication: not 0 (ok) and 12 (the end of SASL).
+func asks(kind uint32) bool { return kind != 0 && kind != 12 }
+
+// request reads messages up to Sync, Query or Terminate.
+func request(in *bufio.Reader) (all []byte, err error) {
+	for {
+		m, err := message(in)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m...)
+		switch m[0] {
+		case 'S', 'Q':
+			return all, nil
+		case 'X':
+			return nil, io.EOF
+		}
+	}
+}
+
+// response reads messages up to ReadyForQuery.
+func response(out *bufio.Reader, all []byte) ([]byte, error) {
+	for {
+		m, err := message(out)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m...)
+		if m[0] == 'Z' {
+			return all, nil
+		}
+	}
+}
+
+// message reads one message: its type, its length without the type, and its body.
+func message(r *bufio.Reader) ([]byte, error) {
+	head := make([]byte, 5, 256)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return nil, err
+	}
+	n := int(binary.BigEndian.Uint32(head[1:]))
+	m := append(head, make([]byte, n-4)...)
+	_, err := io.ReadFull(r, m[5:])
+	return m, err
+}
