@@ -102,7 +102,7 @@ func (s *stage) participant(t *testing.T, p *platform, number int, own map[strin
 		if err != nil {
 			t.Fatal(err)
 		}
-		proxy, err := prove.Listen(u.Host, s.sched.Gate(number))
+		proxy, err := prove.Listen(u.Host, s.sched.Intercept(number))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,7 +291,7 @@ func (s *stage) play(t *testing.T, f family, prefix prove.Schedule, deeds ...dee
 	}
 	steps, err := s.run(t, prefix, nil, writes...)
 	if err != nil {
-		t.Fatalf("schedule %s: %v", prove.Chosen(steps), err)
+		t.Fatalf("schedule %s: %v", prove.ScheduleOf(steps), err)
 	}
 	return steps, s.seen(t, f, sc, got)
 }
@@ -365,7 +365,7 @@ func (s *stage) check(t *testing.T, p *pair, prefix prove.Schedule) ([]prove.Ste
 		return steps, nil
 	}
 	return steps, fmt.Errorf("SCHEDULE='%s; %s; %s' (%s)\n%s\none after the other:\n%s\nor:\n%s", p.deeds[0].name, p.deeds[1].name,
-		prove.Chosen(steps), p.name, seen, p.allowed[0], p.allowed[1])
+		prove.ScheduleOf(steps), p.name, seen, p.allowed[0], p.allowed[1])
 }
 
 // replay runs the schedule of a failure.

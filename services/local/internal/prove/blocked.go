@@ -9,11 +9,11 @@ import (
 // BlockedOn returns a Blocked that asks PostgreSQL on a connection.
 func BlockedOn(conn *pgx.Conn) Blocked {
 	return func(ctx context.Context, pids []uint32) ([]uint32, error) {
-		asked := make([]int32, len(pids))
+		processes := make([]int32, len(pids))
 		for i, pid := range pids {
-			asked[i] = int32(pid)
+			processes[i] = int32(pid)
 		}
-		rows, err := conn.Query(ctx, "select p from unnest($1::int[]) p where pg_blocking_pids(p) <> '{}'", asked)
+		rows, err := conn.Query(ctx, "select p from unnest($1::int[]) p where pg_blocking_pids(p) <> '{}'", processes)
 		if err != nil {
 			return nil, err
 		}

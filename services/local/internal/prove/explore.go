@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Schedule is the choices of a run, as its text: the number of the participant of each step, such as 0,0,1,1,0.
+// Schedule is the selections of a run, as its text: the number of the participant of each step, such as 0,0,1,1,0.
 type Schedule []int
 
 // String implements fmt.Stringer.
@@ -31,11 +31,11 @@ func ParseSchedule(text string) (Schedule, error) {
 	return s, nil
 }
 
-// Chosen returns the schedule of a run.
-func Chosen(steps []Step) Schedule {
+// Selected returns the schedule of a run.
+func ScheduleOf(steps []Step) Schedule {
 	s := make(Schedule, len(steps))
 	for i, step := range steps {
-		s[i] = step.Chosen
+		s[i] = step.Selected
 	}
 	return s
 }
@@ -61,11 +61,11 @@ func Explore(ctx context.Context, preemptions int, run func(prefix Schedule) ([]
 func others(steps []Step, prefix, preemptions int) (list []Schedule) {
 	for i, step := range steps {
 		for _, other := range step.Enabled {
-			if i >= prefix && other != step.Chosen && (preemptions > 0 || !step.preempts(other)) {
-				list = append(list, append(Chosen(steps[:i]), other))
+			if i >= prefix && other != step.Selected && (preemptions > 0 || !step.preempts(other)) {
+				list = append(list, append(ScheduleOf(steps[:i]), other))
 			}
 		}
-		if step.preempts(step.Chosen) {
+		if step.preempts(step.Selected) {
 			preemptions--
 		}
 	}

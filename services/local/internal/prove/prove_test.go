@@ -31,7 +31,7 @@ func newWorld(t *testing.T) *world {
 	}
 	server := u.Host
 	for i := range 2 {
-		p, err := Listen(server, w.sched.Gate(i))
+		p, err := Listen(server, w.sched.Intercept(i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestExploreFindsALostUpdate(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n != 2 {
-				lost = append(lost, Chosen(steps))
+				lost = append(lost, ScheduleOf(steps))
 			}
 			return steps, err
 		})

@@ -10,15 +10,15 @@ import (
 	"sync"
 )
 
-// A Proxy stands between the processes of one participant and a PostgreSQL server, and passes each round trip to a Gate.
+// A Proxy stands between the processes of one participant and a PostgreSQL server, and passes each round trip to a function.
 // PostgreSQL's protocol, version 3: https://www.postgresql.org/docs/current/protocol.html.
 type Proxy struct {
-	listener net.Listener
-	server   string // address of PostgreSQL
-	gate     func(*Round)
-	mu       sync.Mutex
-	open     map[net.Conn]bool
-	closed   bool
+	listener  net.Listener
+	server    string // address of PostgreSQL
+	intercept func(*Round)
+	mu        sync.Mutex
+	open      map[net.Conn]bool
+	closed    bool
 }
 
 // A Round is a round trip: the messages from a client up to the one that ends them, and PostgreSQL's messages up to ReadyForQuery.
@@ -39,13 +39,13 @@ const (
 	After        // the client does not receive the response
 )
 
-// Listen starts a proxy on a loopback port. gate returns when the round may go on, and may set its drop.
-func Listen(server string, gate func(*Round)) (*Proxy, error) {
+// Listen starts a proxy on a loopback port. intercept returns when the round may go on, and may set its drop.
+func Listen(server string, intercept func(*Round)) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}
-	p := &Proxy{listener: l, server: server, gate: gate, open: map[net.Conn]bool{}}
+	p := &Proxy{listener: l, server: server, intercept: intercept, open: map[net.Conn]bool{}}
 	go p.accept()
 	return p, nil
 }
@@ -77,15 +77,15 @@ func (p *Proxy) accept() {
 				return
 			}
 			defer func() { _ = server.Close() }()
-			if p.keep(client, server) {
+			if p.track(client, server) {
 				_ = p.serve(client, server)
 			}
-			p.forget(client, server)
+			p.untrack(client, server)
 		}()
 	}
 }
 
-func (p *Proxy) keep(conns ...net.Conn) bool {
+func (p *Proxy) track(conns ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range conns {
@@ -94,7 +94,7 @@ func (p *Proxy) keep(conns ...net.Conn) bool {
 	return !p.closed
 }
 
-func (p *Proxy) forget(conns ...net.Conn) {
+func (p *Proxy) untrack(conns ...net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range conns {
@@ -115,7 +115,7 @@ func (p *Proxy) serve(client, server net.Conn) error {
 			return err
 		}
 		r := &Round{PID: pid, done: make(chan struct{})}
-		p.gate(r)
+		p.intercept(r)
 		err = r.pass(messages, out, client, server)
 		close(r.done)
 		if err != nil {
@@ -134,14 +134,14 @@ func (r *Round) pass(messages []byte, out *bufio.Reader, client, server net.Conn
 	if _, err := server.Write(messages); err != nil {
 		return err
 	}
-	answer, err := response(out, nil)
+	got, err := response(out)
 	if err != nil {
 		return err
 	}
 	if r.drop == After {
 		return errDropped
 	}
-	_, err = client.Write(answer)
+	_, err = client.Write(got)
 	return err
 }
 
@@ -171,20 +171,20 @@ func start(in, out *bufio.Reader, client, server net.Conn) (pid uint32, err erro
 			pid = binary.BigEndian.Uint32(m[5:9])
 		case m[0] == 'Z': // ReadyForQuery
 			return pid, nil
-		case m[0] == 'R' && asks(binary.BigEndian.Uint32(m[5:9])):
-			answer, err := message(in)
+		case m[0] == 'R' && needsResponse(binary.BigEndian.Uint32(m[5:9])):
+			sent, err := message(in)
 			if err != nil {
 				return 0, err
 			}
-			if _, err := server.Write(answer); err != nil {
+			if _, err := server.Write(sent); err != nil {
 				return 0, err
 			}
 		}
 	}
 }
 
-// asks reports whether the client answers a message of authentication: not 0 (ok) and 12 (the end of SASL).
-func asks(kind uint32) bool { return kind != 0 && kind != 12 }
+// needsResponse reports whether the client responds to a message of authentication: not 0 (ok) and 12 (the end of SASL).
+func needsResponse(kind uint32) bool { return kind != 0 && kind != 12 }
 
 // request reads messages up to Sync, Query or Terminate.
 func request(in *bufio.Reader) (all []byte, err error) {
@@ -204,7 +204,7 @@ func request(in *bufio.Reader) (all []byte, err error) {
 }
 
 // response reads messages up to ReadyForQuery.
-func response(out *bufio.Reader, all []byte) ([]byte, error) {
+func response(out *bufio.Reader) (all []byte, err error) {
 	for {
 		m, err := message(out)
 		if err != nil {

@@ -42,14 +42,14 @@ type held struct {
 
 // Step is one decision of a run.
 type Step struct {
-	Enabled []int // participants that could go on
-	Current int   // the participant of the step before; -1 at the start
-	Chosen  int
+	Enabled  []int // participants that could go on
+	Current  int   // the participant of the step before; -1 at the start
+	Selected int
 }
 
-// preempts reports whether a choice stops a participant that could go on.
-func (s Step) preempts(choice int) bool {
-	return choice != s.Current && slices.Contains(s.Enabled, s.Current)
+// preempts reports whether a selection stops a participant that could go on.
+func (s Step) preempts(selection int) bool {
+	return selection != s.Current && slices.Contains(s.Enabled, s.Current)
 }
 
 // Fault is what breaks in a run: the round trip of the step with this number.
@@ -62,8 +62,8 @@ type Fault struct {
 // lockCheck is how long a round trip is at PostgreSQL before the scheduler asks whether it waits for a lock.
 const lockCheck = 500 * time.Microsecond
 
-// Gate returns the gate of a participant's proxies.
-func (s *Scheduler) Gate(number int) func(*Round) {
+// Intercept returns the function that holds the round trips of a participant.
+func (s *Scheduler) Intercept(number int) func(*Round) {
 	return func(r *Round) {
 		h := s.hold(number, r)
 		if h == nil {
@@ -94,7 +94,7 @@ func (s *Scheduler) notify() {
 	}
 }
 
-// Run runs one write per participant and returns the decisions. It follows the choices of the prefix as far as the participants can
+// Run runs one write per participant and returns the decisions. It follows the selections of the prefix as far as the participants can
 // make them. Afterwards each participant runs until it must wait.
 func (s *Scheduler) Run(ctx context.Context, prefix []int, fault *Fault, writes ...func()) (steps []Step, err error) {
 	s.mu.Lock()
@@ -125,19 +125,19 @@ func (s *Scheduler) Run(ctx context.Context, prefix []int, fault *Fault, writes 
 			return steps, err
 		}
 		step := Step{Enabled: enabled, Current: current}
-		step.Chosen = s.choose(step, prefix, len(steps))
+		step.Selected = s.next(step, prefix, len(steps))
 		steps = append(steps, step)
 		var broken *Fault
 		if fault != nil && fault.Step == len(steps)-1 {
 			broken = fault
 		}
-		s.step(step.Chosen, broken)
-		current = step.Chosen
+		s.step(step.Selected, broken)
+		current = step.Selected
 	}
 }
 
-// choose returns the choice of the prefix, or the current participant, or the first one that is not waiting for another.
-func (s *Scheduler) choose(step Step, prefix []int, n int) int {
+// next returns the selection of the prefix, or the current participant, or the first one that is not waiting for another.
+func (s *Scheduler) next(step Step, prefix []int, n int) int {
 	if n < len(prefix) && slices.Contains(step.Enabled, prefix[n]) {
 		return prefix[n]
 	}
