@@ -31,7 +31,7 @@ func ParseSchedule(text string) (Schedule, error) {
 	return s, nil
 }
 
-// Selected returns the schedule of a run.
+// ScheduleOf returns the schedule of a run.
 func ScheduleOf(steps []Step) Schedule {
 	s := make(Schedule, len(steps))
 	for i, step := range steps {
