@@ -122,8 +122,8 @@ failover: build ## Test: fail PostgreSQL, Redis, and Kafka under load, alone and
 test-full: ## Test: run all tests with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
 
-prove: build # run every order of two writes, docs/consistency.md; SCHEDULE='…' runs the one of a failure
-	@TEST_SCALE=full bin/local with --kafka auto -- $(GO) test -C services/local -vet=off -count=1 -v -timeout 3h -run TestOrders ./internal/e2e
+prove: build # run every order of two writes, and find seeded faults (docs/consistency.md); SCHEDULE='…' runs the one of a failure
+	@TEST_SCALE=full bin/local with --kafka auto -- $(GO) test -C services/local -vet=off -count=1 -v -timeout 3h -run 'TestOrders|TestSeededFaults' ./internal/e2e
 
 drill: build ## Test: run the recovery drill of docs/operations/back-up.md: kill everything under load, restore to moments, repair, and check
 	@DRILL=full $(GO) test -C services/local -vet=off -count=1 -v -timeout 40m ./internal/e2e -run TestRecoveryDrill

@@ -17,7 +17,7 @@ type Blocked func(ctx context.Context, pids []uint32) ([]uint32, error)
 // A Scheduler decides which participant makes the next round trip. Outside of Run, all round trips pass.
 type Scheduler struct {
 	Blocked Blocked
-	// MaxWait is how long a participant without a round trip may compute. Then it counts as waiting for another one.
+	// MaxWait is how long a participant may compute between two round trips. Then it counts as waiting for another one.
 	MaxWait time.Duration
 
 	mu   sync.Mutex
@@ -30,6 +30,7 @@ type participant struct {
 	held     []*held
 	released *held // its round trip is at PostgreSQL
 	blocked  bool  // it waits for a lock
+	begun    bool  // it has made a round trip
 	finished bool
 	since    time.Time // the last time that its state changed
 	tired    bool      // it waited for longer than MaxWait before its round trip
@@ -81,8 +82,8 @@ func (s *Scheduler) hold(number int, r *Round) *held {
 		return nil
 	}
 	h, p := &held{Round: r, pass: make(chan struct{})}, s.all[number]
-	p.tired = s.MaxWait > 0 && p.released == nil && time.Since(p.since) > s.MaxWait
-	p.held, p.since = append(p.held, h), time.Now()
+	p.tired = p.begun && p.released == nil && time.Since(p.since) > s.MaxWait
+	p.held, p.begun, p.since = append(p.held, h), true, time.Now()
 	s.notify()
 	return h
 }
@@ -233,7 +234,7 @@ func (s *Scheduler) look() (enabled []int, waiting int, pids []uint32) {
 			continue
 		case len(p.held) > 0:
 			enabled = append(enabled, i)
-		case p.released != nil && p.blocked, p.released == nil && time.Since(p.since) > s.MaxWait:
+		case p.released != nil && p.blocked, p.begun && p.released == nil && time.Since(p.since) > s.MaxWait:
 			left++
 		default:
 			waiting++

@@ -1,0 +1,136 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"holdfast.dev/services/local/internal/prove"
+)
+
+// seeded is a fault that TestSeededFaults puts into a copy of a service.
+type seeded struct {
+	name, service string
+	edits         []edit
+	first, second string // the pair of writes that shows it; without second, breaks of the first one
+}
+
+// edit replaces each old text by a new one in a file.
+type edit struct{ file, old, new string }
+
+var seededFaults = []seeded{
+	{"a booking is not locked before a change", "bookings", []edit{
+		{"services/bookings/internal/store/booking.go", `bookings.Get(ctx, tx, id, "for update")`, `bookings.Get(ctx, tx, id, "")`},
+		{"services/bookings/internal/store/unit.go", "order by u.id for no key update`, pg.Args{\"booking\"", "order by u.id`, pg.Args{\"booking\""},
+	}, "confirm it", "cancel it"},
+	{"a closure does not lock its units", "bookings", []edit{
+		{"services/bookings/internal/store/closure.go", `order by u.id for no key update`, `order by u.id`},
+	}, "book a free slot", "close the unit"},
+	{"a booking does not lock its unit", "bookings", []edit{
+		{"services/bookings/internal/store/refs.go", `u.id = @unit for no key update of u`, `u.id = @unit`},
+	}, "book a free slot", "close the unit"},
+	{"a quote is not locked before a change", "customers", []edit{
+		{"services/customers/internal/store/quote.go", `quotes.Get(ctx, tx, id, "for update")`, `quotes.Get(ctx, tx, id, "")`},
+	}, "decline it", "cancel the quote"},
+	{"a quote is declined while it is being accepted", "customers", []edit{
+		{"services/customers/internal/app/quote.go", `if current.Accepting.UnderWay() {`, `if false {`},
+	}, "accept it", "decline it"},
+	{"the money of an account is not locked", "customers", []edit{
+		{"services/customers/internal/store/account.go", `pg_advisory_xact_lock(hashtextextended('money of '`, `(hashtextextended('money of '`},
+	}, "pay all", "void it"},
+	{"payments accepts a decision on an old version", "payments", []edit{
+		{"services/payments/internal/domain/money_account.go", "		return ErrAccountMoved", "		return nil"},
+	}, "pay all", "pay a part"},
+	{"an invoice is voided while a payment is recorded", "customers", []edit{
+		{"services/customers/internal/app/account.go", "if account.Calling {", "if account.Calling && false {"},
+	}, "pay all", "void it"},
+	{"the response is recorded under another key", "bookings", []edit{
+		{"libs/idemstore/store.go", "req.Key, req.Fingerprint[:], r.ExpiresAt", "req.Key+`x`, req.Fingerprint[:], r.ExpiresAt"},
+	}, "book a free slot", ""},
+	{"a repeated payment begins anew", "customers", []edit{
+		{"services/customers/internal/app/payment.go", "if begun == \"\" {\n\t\treturn false, o.begin", "if true {\n\t\treturn false, o.begin"},
+	}, "pay a part", ""},
+}
+
+// TestSeededFaults builds services with a fault each, and checks that TestOrders finds it. A short run takes one of them.
+func TestSeededFaults(t *testing.T) {
+	onMachine(t)
+	faults := seededFaults
+	if os.Getenv("TEST_SCALE") != "full" {
+		faults = []seeded{faults[rand.IntN(len(faults))]}
+	}
+	for _, f := range faults {
+		t.Run(f.name, func(t *testing.T) {
+			s := newStage(t, shared, f)
+			if n, err := s.find(t, f); err == nil {
+				t.Errorf("not found in %d runs", n)
+			} else {
+				t.Logf("found in run %d: %s", n, err.Error()[:min(160, len(err.Error()))])
+			}
+		})
+	}
+}
+
+// find runs the writes of a fault until what clients see is wrong. It returns the number of runs and what is wrong.
+func (s *stage) find(t *testing.T, f seeded) (runs int, err error) {
+	t.Helper()
+	for _, w := range operations() {
+		if f.second == "" && w.deed.name == f.first {
+			s.warm(t, w.family)
+			return s.breaks(t.Context(), t, w)
+		}
+	}
+	for _, p := range pairs() {
+		if p.deeds[0].name == f.first && p.deeds[1].name == f.second {
+			s.warm(t, p.family)
+			runs, _, err = prove.Explore(t.Context(), 2, func(prefix prove.Schedule) ([]prove.Step, error) { return s.check(t, p, prefix) })
+			return runs + 1, err
+		}
+	}
+	t.Fatalf("no writes %q and %q", f.first, f.second)
+	return 0, nil
+}
+
+// build builds the service with the fault and returns its executable.
+func (f seeded) build(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs("../../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, replaced := t.TempDir(), map[string]string{}
+	for i, e := range f.edits {
+		source := filepath.Join(root, e.file)
+		text, err := os.ReadFile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := strings.ReplaceAll(string(text), e.old, e.new)
+		if changed == string(text) {
+			t.Fatalf("%s does not contain %s", e.file, e.old)
+		}
+		replaced[source] = filepath.Join(dir, fmt.Sprintf("%d.go", i))
+		if err := os.WriteFile(replaced[source], []byte(changed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replaced})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, program := filepath.Join(dir, "overlay.json"), filepath.Join(dir, f.service)
+	if err := os.WriteFile(overlay, list, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", program, "./services/"+f.service)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return program
+}
