@@ -22,6 +22,7 @@ var layers = map[string]string{
 	"e2e":                 "",
 	"kindtest":            "",
 	"parts":               "supervise",
+	"prove":               "",
 	"seed":                "state",
 	"stack":               "parts seed state supervise terminal",
 	"state":               "",
