@@ -28,7 +28,10 @@ var stored = func() int {
 	return 20_000
 }()
 
-// fill writes events of three weeks, of which 1 in 1,000 has a rare type, with their deliveries to one endpoint. On one day, none has it.
+// lastWeek is Sunday at noon, so that the newest partition with rows always has six days of them.
+const lastWeek = `(date_trunc('week', now() at time zone 'utc') at time zone 'utc' - interval '12 hours')`
+
+// fill writes events of the three weeks before lastWeek, of which 1 in 1,000 has a rare type, with their deliveries to one endpoint. On one day, none has it.
 func fill(t *testing.T, db *pgtest.DB, c caller.Caller) (domain.EndpointID, string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), db.OwnerURL)
@@ -43,10 +46,10 @@ func fill(t *testing.T, db *pgtest.DB, c caller.Caller) (domain.EndpointID, stri
 			values ($1, $2, $3, 'u', '{*}', 10, 50, now(), now())`,
 		`insert into endpoint_queues (tenant_id, livemode, endpoint_id) values ($1, $2, $3)`,
 		`insert into events (tenant_id, livemode, id, type, object_id, body, updated_at)
-			select $1, $2, uuid_v7(at), case when n % 1000 = 0 and (at at time zone 'utc')::date <> (now() at time zone 'utc')::date - 2
+			select $1, $2, uuid_v7(at), case when n % 1000 = 0 and (at at time zone 'utc')::date <> (` + lastWeek + ` at time zone 'utc')::date - 2
 				then 'invoice.paid' else 'booking.updated' end,
 				case when n % 1000 = 7 then '` + object + `' else 'bk_' || n end, case when $3::uuid is not null then '{}'::bytea end, at
-			from generate_series(1, ` + n + `) n, lateral (select now() - n * interval '20 days' / ` + n + `) x(at)`,
+			from generate_series(1, ` + n + `) n, lateral (select ` + lastWeek + ` - n * interval '20 days' / ` + n + `) x(at)`,
 		`insert into deliveries (tenant_id, livemode, endpoint_id, id, event_id, event_type, status, updated_at)
 			select $1, $2, $3, uuid_v7(updated_at), id, type, case when type = 'invoice.paid' then 'failed' else 'succeeded' end, updated_at from events`,
 	} {
