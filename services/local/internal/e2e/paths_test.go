@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -70,7 +69,7 @@ func coverage(t *testing.T, root string) map[string]bool {
 		t.Fatal(err)
 	}
 	c := shared.as(t, "DEMO_TEST_KEY")
-	pkg := packageWithDeposit(t, c)
+	customer := c.want(t, http.StatusCreated, http.MethodPost, "/customers", `{"first_name":"Ada","email":"ada@example.com"}`).id(t)
 	bookings := newReplica(t, "bookings", filepath.Join(dir, "bookings"), "GOCOVERDIR="+data)
 	gateway := newReplica(t, "gateway", filepath.Join(dir, "gateway"), "GOCOVERDIR="+data, "UPSTREAM_BOOKINGS_URL=http://"+bookings.address)
 	for _, r := range []*replica{bookings, gateway} {
@@ -83,9 +82,9 @@ func coverage(t *testing.T, root string) map[string]bool {
 	}
 	base.Host = gateway.address
 	covered := &client{base: base.String(), key: c.key, checker: c.checker}
-	unit := c.list(t, "/units?active=true&service_id="+pkg["service_id"].(string))[0]
-	covered.do(t, http.MethodPost, "/bookings", fmt.Sprintf(`{"package_id":%q,"unit_id":%q,"event_date":%q,"event_start_time":"10:00","event_end_time":"12:00"}`,
-		pkg["id"], unit["id"], anyDay()), unique("coverage"))
+	if a := covered.do(t, http.MethodPost, "/bookings", pricedBooking(t, c, customer), unique("coverage")); a.Status != http.StatusCreated {
+		t.Fatalf("POST /bookings: %d %s", a.Status, a.Body)
+	}
 	gateway.stop()
 	bookings.stop() // writes what it ran
 	out, err := exec.CommandContext(t.Context(), "go", "tool", "covdata", "textfmt", "-i", data, "-o", filepath.Join(dir, "profile")).CombinedOutput()

@@ -55,7 +55,7 @@ var seededFaults = []seeded{
 	{"the response is recorded under another key", "bookings", []edit{
 		{"libs/idemstore/store.go", "req.Key, req.Fingerprint[:], r.ExpiresAt", "req.Key+`x`, req.Fingerprint[:], r.ExpiresAt"},
 	}, "book a free slot", ""},
-	{"a repeated payment begins anew", "customers", []edit{
+	{"a repeated payment is not resumed", "customers", []edit{
 		{"services/customers/internal/app/payment.go", "if begun == \"\" {\n\t\treturn false, o.begin", "if true {\n\t\treturn false, o.begin"},
 	}, "pay a part", ""},
 }
@@ -68,7 +68,7 @@ func TestSeededFaults(t *testing.T) {
 	}
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
-			s := newStage(t, shared, f)
+			s := newProver(t, shared, f)
 			if n, err := s.find(t, f); err == nil {
 				t.Errorf("not found in %d runs", n)
 			} else {
@@ -79,16 +79,16 @@ func TestSeededFaults(t *testing.T) {
 }
 
 // find runs the writes of a fault until what clients see is wrong. It returns the number of runs and what is wrong.
-func (s *stage) find(t *testing.T, f seeded) (runs int, err error) {
+func (s *prover) find(t *testing.T, f seeded) (runs int, err error) {
 	t.Helper()
 	for _, w := range operations() {
-		if f.second == "" && w.deed.name == f.first {
+		if f.second == "" && w.action.name == f.first {
 			s.warm(t, w.family)
 			return s.breaks(t.Context(), t, w)
 		}
 	}
 	for _, p := range pairs() {
-		if p.deeds[0].name == f.first && p.deeds[1].name == f.second {
+		if p.actions[0].name == f.first && p.actions[1].name == f.second {
 			s.warm(t, p.family)
 			runs, _, err = prove.Explore(t.Context(), 2, func(prefix prove.Schedule) ([]prove.Step, error) { return s.check(t, p, prefix) })
 			return runs + 1, err

@@ -18,13 +18,7 @@ func TestPricedBookingEndToEnd(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	var customer, booking map[string]any
 	c.want(t, http.StatusCreated, http.MethodPost, "/customers", `{"first_name":"Ada","email":"ada@example.com"}`).decode(t, &customer)
-	pkg := packageWithDeposit(t, c)
-	unit := c.list(t, "/units?active=true&service_id="+pkg["service_id"].(string))[0]
-	if ids, _ := pkg["unit_ids"].([]any); len(ids) > 0 {
-		c.want(t, http.StatusOK, http.MethodGet, "/units/"+ids[0].(string), "").decode(t, &unit)
-	}
-	body := fmt.Sprintf(`{"customer_id":%q,"package_id":%q,"unit_id":%q,"event_date":%q,"event_start_time":"10:00","event_end_time":"12:00"}`,
-		customer["id"], pkg["id"], unit["id"], anyDay())
+	body := pricedBooking(t, c, customer["id"].(string))
 	c.want(t, http.StatusCreated, http.MethodPost, "/bookings", body).decode(t, &booking)
 	if amount(booking["total_amount"]) <= 0 || amount(booking["deposit_amount"]) <= 0 {
 		t.Errorf("booking is not priced: total %v, deposit %v", booking["total_amount"], booking["deposit_amount"])
@@ -35,6 +29,18 @@ func TestPricedBookingEndToEnd(t *testing.T) {
 	id := booking["id"].(string)
 	c.want(t, http.StatusOK, http.MethodPost, "/bookings/"+id+"/cancel", "")
 	c.want(t, http.StatusCreated, http.MethodPost, "/bookings", body)
+}
+
+// pricedBooking returns the body of a booking of a package with a deposit.
+func pricedBooking(t *testing.T, c *client, customer string) string {
+	t.Helper()
+	pkg := packageWithDeposit(t, c)
+	unit := c.list(t, "/units?active=true&service_id="+pkg["service_id"].(string))[0]
+	if ids, _ := pkg["unit_ids"].([]any); len(ids) > 0 {
+		c.want(t, http.StatusOK, http.MethodGet, "/units/"+ids[0].(string), "").decode(t, &unit)
+	}
+	return fmt.Sprintf(`{"customer_id":%q,"package_id":%q,"unit_id":%q,"event_date":%q,"event_start_time":"10:00","event_end_time":"12:00"}`,
+		customer, pkg["id"], unit["id"], anyDay())
 }
 
 // anyDay returns a random day of the 2030s, so that the tests can run again on the same database.

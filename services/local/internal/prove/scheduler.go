@@ -57,7 +57,6 @@ func (s Step) preempts(selection int) bool {
 type Fault struct {
 	Step int
 	Drop Drop
-	Kill func() // called before the round trip (Before) or after it (After); nil: only the connection breaks
 }
 
 // lockCheck is how long a round trip is at PostgreSQL before the scheduler asks whether it waits for a lock.
@@ -98,27 +97,26 @@ func (s *Scheduler) notify() {
 // Run runs one write per participant and returns the decisions. It follows the selections of the prefix as far as the participants can
 // make them. Afterwards each participant runs until it must wait.
 func (s *Scheduler) Run(ctx context.Context, prefix []int, fault *Fault, writes ...func()) (steps []Step, err error) {
-	s.mu.Lock()
-	s.wake = make(chan struct{}, 1)
-	s.all = make([]*participant, len(writes))
-	for i := range s.all {
-		s.all[i] = &participant{since: time.Now()}
+	all := make([]*participant, len(writes))
+	for i := range all {
+		all[i] = &participant{since: time.Now()}
 	}
+	s.mu.Lock()
+	s.wake, s.all = make(chan struct{}, 1), all
 	s.mu.Unlock()
-	defer s.release()
 	var running sync.WaitGroup
 	for i, write := range writes {
 		running.Go(func() {
 			write()
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.all[i].finished = true
-			s.free(s.all[i])
+			all[i].finished = true
+			s.free(all[i])
 			s.notify()
 		})
 	}
 	defer running.Wait()
-	defer s.release() // before waiting
+	defer s.release() // so that all of them end
 	current := -1
 	for {
 		enabled, err := s.settle(ctx)
@@ -128,11 +126,11 @@ func (s *Scheduler) Run(ctx context.Context, prefix []int, fault *Fault, writes 
 		step := Step{Enabled: enabled, Current: current}
 		step.Selected = s.next(step, prefix, len(steps))
 		steps = append(steps, step)
-		var broken *Fault
+		drop := Nowhere
 		if fault != nil && fault.Step == len(steps)-1 {
-			broken = fault
+			drop = fault.Drop
 		}
-		s.step(step.Selected, broken)
+		s.step(step.Selected, drop)
 		current = step.Selected
 	}
 }
@@ -161,23 +159,17 @@ func (s *Scheduler) next(step Step, prefix []int, n int) int {
 }
 
 // step lets the first round trip of a participant pass.
-func (s *Scheduler) step(number int, fault *Fault) {
+func (s *Scheduler) step(number int, drop Drop) {
 	s.mu.Lock()
 	p := s.all[number]
 	h := p.held[0]
-	p.held, p.released = p.held[1:], h
+	p.held, p.released, h.drop = p.held[1:], h, drop
 	for _, other := range s.all { // this round trip can free what they wait for
 		if other.released != nil {
 			other.blocked, other.since = false, time.Now()
 		}
 	}
 	s.mu.Unlock()
-	if fault != nil {
-		h.drop = fault.Drop
-		if fault.Drop == Before && fault.Kill != nil {
-			fault.Kill()
-		}
-	}
 	go func() {
 		<-h.done
 		s.mu.Lock()
@@ -188,10 +180,6 @@ func (s *Scheduler) step(number int, fault *Fault) {
 		s.notify()
 	}()
 	close(h.pass)
-	if fault != nil && fault.Drop == After && fault.Kill != nil {
-		<-h.done
-		fault.Kill()
-	}
 }
 
 // settle waits until each participant has finished, holds a round trip, or waits for a lock or for another participant. It returns
