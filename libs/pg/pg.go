@@ -49,12 +49,6 @@ type Tx interface {
 	AfterCommit(fn func())
 }
 
-// Limits are the settings that limit the load of one request on the database.
-type Limits struct {
-	StatementTimeout time.Duration `env:"DATABASE_STATEMENT_TIMEOUT" envDefault:"8s"` // time limit of one statement of a request, then 503; must be below the gateway's UPSTREAM_TIMEOUT and above the lock timeout of 5 s
-	Pooler           bool          `env:"DATABASE_POOLER" envDefault:"false"`         // true: DATABASE_URL and WORKER_DATABASE_URL are addresses of a pooler in transaction mode, such as PgBouncer 1.21 or later
-}
-
 // The defaults of Options. Each is below the time-out of the gateway for a request.
 const (
 	lockTimeout      = 5 * time.Second

@@ -44,7 +44,7 @@ type Config struct {
 	WorkerDatabaseURL      secret.Setting  `env:"WORKER_DATABASE_URL,required,notEmpty" secret:"url"` // URL of the database in the role <db>_worker, for the outbox relay, sweepers and other background work
 	DatabaseMaxConns       int32           `env:"DATABASE_MAX_CONNS" envDefault:"16"`                 // maximum number of connections of the app role
 	WorkerDatabaseMaxConns int32           `env:"WORKER_DATABASE_MAX_CONNS" envDefault:"4"`           // maximum number of connections of the worker role
-	Database               pg.Limits       // limits of one request's statements
+	Pooler                 bool            `env:"DATABASE_POOLER" envDefault:"false"`                 // true: DATABASE_URL and WORKER_DATABASE_URL are addresses of a pooler in transaction mode, such as PgBouncer 1.21 or later
 	Kafka                  kafkax.Settings // brokers, and how to connect to them
 	VerifyKeys             secret.Setting  `env:"CALLER_VERIFY_KEYS,required" secret:"true"` // keys of the services that may call this one: <caller>=<kid>:<hex>[;…],…
 }
@@ -126,13 +126,13 @@ func (p *Platform) read(cfg Config, spec Spec) error {
 // connect opens the database in both roles.
 func (p *Platform) connect(ctx context.Context, cfg Config, spec Spec) (err error) {
 	p.DB, err = pg.OpenManaged(ctx, p.rt, "postgres", cfg.DatabaseURL, pg.Options{
-		MaxConns: cfg.DatabaseMaxConns, StatementTimeout: cfg.Database.StatementTimeout, Pooler: cfg.Database.Pooler,
+		MaxConns: cfg.DatabaseMaxConns, Pooler: cfg.Pooler,
 	})
 	if err != nil {
 		return err
 	}
 	p.Worker, err = pg.OpenManaged(ctx, p.rt, "postgres worker", cfg.WorkerDatabaseURL, pg.Options{
-		MaxConns: cfg.WorkerDatabaseMaxConns, ByIndex: spec.WorkerByIndex, Background: true, Pooler: cfg.Database.Pooler,
+		MaxConns: cfg.WorkerDatabaseMaxConns, ByIndex: spec.WorkerByIndex, Background: true, Pooler: cfg.Pooler,
 	})
 	return err
 }

@@ -26,7 +26,7 @@ type Common struct {
 	LogLevel     string        `env:"LOG_LEVEL" envDefault:"info"`                   // debug, info, warn or error
 	OTLPEndpoint string        `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`                   // URL of an OTLP/HTTP collector; empty: no traces
 	TraceRatio   float64       `env:"TRACE_SAMPLE_RATIO" envDefault:"0.05"`          // share of the traces that is exported, 0 to 1, decided where a trace begins; a request that fails with a 5xx always exports its span
-	HTTP         HTTPLimits    // bounds of the HTTP server
+	HTTP         HTTPLimits    // limits of the HTTP server; no setting
 	BatchBytes   int           `env:"BATCH_BYTES" envDefault:"8388608"`       // maximum size of the rows and messages that one step of background work holds; a larger row or message is processed on its own
 	SecretReload time.Duration `env:"SECRET_RELOAD_INTERVAL" envDefault:"5s"` // how often the files of secrets are read, from 100ms to 1m
 	StopDelay    time.Duration `env:"STOP_DELAY" envDefault:"0s"`             // after a stop signal, how long the process keeps serving, not ready, while load balancers remove it; extended by at most the same time while clients still connect
@@ -43,12 +43,17 @@ func (c Common) check() error {
 
 // HTTPLimits limits the resources that one client can use.
 type HTTPLimits struct {
-	ReadHeaderTimeout time.Duration `env:"HTTP_READ_HEADER_TIMEOUT" envDefault:"5s"` // time limit for reading a request's header
-	ReadTimeout       time.Duration `env:"HTTP_READ_TIMEOUT" envDefault:"30s"`       // time limit for reading a request's header and body
-	WriteTimeout      time.Duration `env:"HTTP_WRITE_TIMEOUT" envDefault:"60s"`      // time limit from the end of a request's header to the end of its response
-	IdleTimeout       time.Duration `env:"HTTP_IDLE_TIMEOUT" envDefault:"75s"`       // how long a connection may be idle between requests; longer than clients keep idle connections
-	MaxHeaderBytes    int           `env:"HTTP_MAX_HEADER_BYTES" envDefault:"32768"` // maximum size of all headers of a request
-	MaxConnections    int           `env:"HTTP_MAX_CONNS" envDefault:"20000"`        // maximum number of open connections; further ones wait
+	ReadHeaderTimeout time.Duration // for reading a request's header
+	ReadTimeout       time.Duration // for reading a request's header and body
+	WriteTimeout      time.Duration // from the end of a request's header to the end of its response
+	IdleTimeout       time.Duration // of a connection between requests; longer than clients keep idle connections
+	MaxHeaderBytes    int           // of all headers of a request
+	MaxConnections    int           // further ones wait
+}
+
+var standardLimits = HTTPLimits{
+	ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 75 * time.Second,
+	MaxHeaderBytes: 32 << 10, MaxConnections: 20_000,
 }
 
 // Load fills dst, a pointer to a struct, from the environment by its env tags. KEY=value files, such as .run/env, provide the

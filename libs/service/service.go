@@ -85,7 +85,7 @@ func Command[Settings any](name, short string, run func(ctx context.Context, cfg
 }
 
 func serve(ctx context.Context, app App, stdout io.Writer) (err error) {
-	var common Common
+	common := Common{HTTP: standardLimits}
 	if err := errors.Join(Load(&common), loadOwn(app.Config)); err != nil {
 		return err
 	}

@@ -318,7 +318,7 @@ func TestStartLineMasksSecrets(t *testing.T) {
 	}
 	for _, want := range []string{
 		`"TEST_SERVICE_URL":"postgres://me:xxxxx@h:1/db"`, `"TEST_SERVICE_TOKEN":"***"`, `"TEST_SERVICE_LIMIT":"600"`,
-		`"TEST_SERVICE_EMPTY":""`, `"HTTP_IDLE_TIMEOUT":"1m15s"`,
+		`"TEST_SERVICE_EMPTY":""`, `"STOP_TIMEOUT":"15s"`,
 	} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the start line lacks %s: %s", want, log.String())

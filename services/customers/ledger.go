@@ -17,7 +17,7 @@ func recordLedger(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	options := pg.Options{MaxConns: 2, Pooler: cfg.Platform.Database.Pooler}
+	options := pg.Options{MaxConns: 2, Pooler: cfg.Platform.Pooler}
 	db, err := pg.Open(ctx, cfg.Platform.DatabaseURL.Get(), options)
 	if err != nil {
 		return err

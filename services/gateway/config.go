@@ -27,8 +27,6 @@ type Config struct {
 
 	UpstreamTimeout time.Duration `env:"UPSTREAM_TIMEOUT" envDefault:"10s"` // time limit of one call, or until the header of a stream arrives; then 504
 
-	BodyBytes int64 `env:"BODY_BYTES" envDefault:"67108864"` // maximum size of all request bodies in this process; more return 503
-
 	Compressions int `env:"COMPRESSIONS" envDefault:"1"` // maximum number of responses that this process compresses at the same time, 0 to 64; others are sent uncompressed, and 0 turns compression off
 
 	RateLimit         int64         `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`        // requests per minute of one credential
@@ -53,6 +51,7 @@ type bounds struct {
 	MCPMessagesPerTenant   int           // messages of assistants of a tenant in one mode at the same time, per process
 	StreamWriteTimeout     time.Duration // of one write to a stream's client; then the stream is closed
 	BodyBytesPerCredential int64         // request bodies of a credential in flight, per process
+	BodyBytes              int64         // all request bodies in flight, per process
 	BodyStallTimeout       time.Duration // longest pause while a body is received
 	TokenRateLimit         int64         // requests per minute of one token in a path, such as a calendar feed's
 	EventRateLimit         int64         // events per minute of one payment gateway account from one address
@@ -61,7 +60,7 @@ type bounds struct {
 
 var standard = bounds{
 	GatewayTimeout: 30 * time.Second, UpstreamMaxConns: 256, UpstreamTenantCalls: 16, StreamsPerCredential: 10, DownloadsPerCredential: 2,
-	MCPMessagesPerTenant: 16, StreamWriteTimeout: 30 * time.Second, BodyBytesPerCredential: 8 << 20, BodyStallTimeout: 5 * time.Second,
+	MCPMessagesPerTenant: 16, StreamWriteTimeout: 30 * time.Second, BodyBytesPerCredential: 8 << 20, BodyBytes: 64 << 20, BodyStallTimeout: 5 * time.Second,
 	TokenRateLimit: 60, EventRateLimit: 6000, UnknownPerSecond: 100,
 }
 
@@ -82,10 +81,8 @@ const (
 
 // check rejects limits that would block every request.
 func (c *Config) check() error {
-	for name, n := range map[string]int64{"OAUTH_RATE_LIMIT_PER_MINUTE": c.OAuthRateLimit, "BODY_BYTES": c.BodyBytes} {
-		if n < 1 {
-			return fmt.Errorf("%s must be greater than 0", name)
-		}
+	if c.OAuthRateLimit < 1 {
+		return errors.New("OAUTH_RATE_LIMIT_PER_MINUTE must be greater than 0")
 	}
 	if c.TenantRateLimit < 0 {
 		return errors.New("TENANT_RATE_LIMIT_PER_MINUTE must be at least 0")

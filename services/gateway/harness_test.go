@@ -27,6 +27,7 @@ import (
 	"holdfast.dev/libs/obs"
 	"holdfast.dev/libs/peer"
 	"holdfast.dev/libs/secret"
+	"holdfast.dev/libs/service"
 	"holdfast.dev/libs/testservers"
 	"holdfast.dev/proto"
 
@@ -54,6 +55,7 @@ type world struct {
 	identity *fakeIdentity
 	service  *fakeService
 	cfg      Config
+	limits   func(*service.HTTPLimits) // changes those of the server of process
 	checker  *contracttest.Checker
 }
 
@@ -98,7 +100,7 @@ func newWorld(t testing.TB) *world {
 		RedisURL: secret.New(testRedisURL(t)), RedisTimeout: 2 * time.Second,
 		Upstreams: peer.Addresses{Pattern: w.service.url, Own: map[string]string{"identity": w.identity.url}},
 		SignKeys:  secret.New(strings.Join(sign, ",")), UpstreamTimeout: 10 * time.Second, bounds: standard,
-		BodyBytes: 64 << 20, RateLimit: 600, Compressions: 1, OAuthRateLimit: 6000, PrincipalCacheTTL: 30 * time.Second,
+		RateLimit: 600, Compressions: 1, OAuthRateLimit: 6000, PrincipalCacheTTL: 30 * time.Second,
 		Kafka: kafkax.Settings{Brokers: []string{noBroker}}, // tests of the request log set others
 	}
 	return w

@@ -43,6 +43,9 @@ func (w *world) run(t *testing.T, env map[string]string) (address string, stop f
 	ended := make(chan error, 1)
 	go func() {
 		ended <- service.Run(ctx, service.App{Name: "gateway", Serve: func(_ context.Context, rt *service.Runtime) error {
+			if w.limits != nil {
+				w.limits(&rt.Common.HTTP)
+			}
 			started <- rt
 			return wire(rt, w.cfg)
 		}}, []string{"serve"}, io.Discard)
@@ -61,6 +64,10 @@ func (w *world) run(t *testing.T, env map[string]string) (address string, stop f
 		t.Fatal(err)
 		return "", nil
 	}
+}
+
+func shortTimeouts(l *service.HTTPLimits) {
+	l.WriteTimeout, l.ReadTimeout = 200*time.Millisecond, 200*time.Millisecond
 }
 
 func dial(t *testing.T, address string) net.Conn {
@@ -91,11 +98,14 @@ func readResponse(t *testing.T, conn net.Conn) (res *http.Response, body string,
 	return res, string(b), errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// A body that arrives byte by byte holds its connection until HTTP_READ_TIMEOUT, and a header until HTTP_READ_HEADER_TIMEOUT, even
+// A body that arrives byte by byte holds its connection until the time limit of a request, and a header until its own, even
 // if bytes keep arriving.
 func TestSlowClientsAreBounded(t *testing.T) {
 	w := newWorld(t)
-	address := w.process(t, map[string]string{"HTTP_READ_TIMEOUT": "600ms", "HTTP_READ_HEADER_TIMEOUT": "300ms"})
+	w.limits = func(l *service.HTTPLimits) {
+		l.ReadTimeout, l.ReadHeaderTimeout = 600*time.Millisecond, 300*time.Millisecond
+	}
+	address := w.process(t, nil)
 	start := time.Now()
 	trickle := func(conn net.Conn) { // for longer than maxWait
 		for range 4000 {
@@ -105,7 +115,7 @@ func TestSlowClientsAreBounded(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}
-	within := func(what string, from, to time.Duration) { // to is below the setting's default
+	within := func(what string, from, to time.Duration) { // to is below the standard limit
 		t.Helper()
 		if took := time.Since(start); took < from || took > to {
 			t.Errorf("%s ended after %s", what, took)
@@ -131,7 +141,7 @@ func TestSlowClientsAreBounded(t *testing.T) {
 	}
 }
 
-// Over HTTP_MAX_HEADER_BYTES the server itself responds, before the request can have an id.
+// Over the limit of headers the server itself responds, before the request can have an id.
 func TestEnormousHeader(t *testing.T) {
 	w := newWorld(t)
 	address := w.process(t, nil)
@@ -156,15 +166,14 @@ func TestEnormousHeader(t *testing.T) {
 	}
 }
 
-// At most HTTP_MAX_CONNS of ten thousand idle connections are open at the same time. The others wait until open ones have been
-// idle for HTTP_IDLE_TIMEOUT, so that a new client is served in bounded time. The waiting connections fit into the system's own
+// At most MaxConnections of ten thousand idle connections are open at the same time. The others wait until open ones have been
+// idle for IdleTimeout, so that a new client is served in bounded time. The waiting connections fit into the system's own
 // queue.
 func TestIdleConnectionsAreBounded(t *testing.T) {
 	const limit, clients, idle = 6500, 10_000, 4 * time.Second
 	w := newWorld(t)
-	address := w.process(t, map[string]string{
-		"HTTP_MAX_CONNS": fmt.Sprint(limit), "HTTP_IDLE_TIMEOUT": idle.String(), "HTTP_READ_HEADER_TIMEOUT": "4s",
-	})
+	w.limits = func(l *service.HTTPLimits) { l.MaxConnections, l.IdleTimeout, l.ReadHeaderTimeout = limit, idle, idle }
+	address := w.process(t, nil)
 	var served atomic.Int64
 	start := time.Now()
 	for range clients { // each makes one request and then holds its connection

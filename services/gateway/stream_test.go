@@ -375,7 +375,8 @@ func TestStreamsOfOneCredentialAreBounded(t *testing.T) {
 func TestAStreamOutlivesTheServersTimeouts(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.StreamWriteTimeout = 200 * time.Millisecond
-	g := &gateway{world: w, url: "http://" + w.process(t, map[string]string{"HTTP_WRITE_TIMEOUT": "200ms", "HTTP_READ_TIMEOUT": "200ms"})}
+	w.limits = shortTimeouts
+	g := &gateway{world: w, url: "http://" + w.process(t, nil)}
 	service := w.service.streaming(t)
 	for _, body := range []string{"", "{}"} {
 		l := g.listen(t, bearer(w.identity.newKey()), func(r *http.Request) {

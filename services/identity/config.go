@@ -21,7 +21,6 @@ type Config struct {
 	RedisURL        secret.Setting `env:"REDIS_URL,required" secret:"url"` // URL of the Redis that the gateways use
 	Redis           redisx.Access  // its certificates, and the Sentinels' login
 	Mail            peers.MailAccess
-	RedisTimeout    time.Duration  `env:"REDIS_TIMEOUT" envDefault:"1s"`                           // time limit of one write; no request waits for it
 	RateLimit       int            `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`                  // rate limit that GET /me returns; the gateway enforces it
 	Upstreams       peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"`         // URL of the services that this one calls; UPSTREAM_<NAME>_URL replaces it for one service
 	SignKeys        secret.Setting `env:"CALLER_SIGN_KEYS,required" secret:"true"`                 // keys to sign calls to other services: <target>=<kid>:<hex>,…

@@ -31,6 +31,7 @@ import (
 const auditWait = time.Second
 
 const (
+	redisTimeout  = time.Second // of one write; no request waits for it
 	endingsEvery  = 5 * time.Second
 	erasuresEvery = 2 * time.Second
 	grantsEvery   = 2 * time.Second
@@ -60,7 +61,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	redis, err := redisx.Open(cfg.RedisURL.Get(), redisx.Options{Login: cfg.RedisURL, Timeout: cfg.RedisTimeout, PoolSize: 4, Access: cfg.Redis})
+	redis, err := redisx.Open(cfg.RedisURL.Get(), redisx.Options{Login: cfg.RedisURL, Timeout: redisTimeout, PoolSize: 4, Access: cfg.Redis})
 	if err != nil {
 		return err
 	}

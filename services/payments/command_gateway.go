@@ -26,11 +26,10 @@ import (
 
 // toolSettings contains the settings of the gateway command, a subset of Config.
 type toolSettings struct {
-	DatabaseURL    string        `env:"DATABASE_URL,required,notEmpty" secret:"url"`             // URL of the database in the role <db>_app, under row-level security
-	Pooler         bool          `env:"DATABASE_POOLER"`                                         // true: DATABASE_URL is the address of a pooler in transaction mode
-	EncryptionKeys string        `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
-	StripeURL      string        `env:"STRIPE_URL" envDefault:"https://api.stripe.com"`          // URL of Stripe's API, without /v1
-	StripeTimeout  time.Duration `env:"STRIPE_TIMEOUT" envDefault:"10s"`                         // time limit of one call
+	DatabaseURL    string `env:"DATABASE_URL,required,notEmpty" secret:"url"`             // URL of the database in the role <db>_app, under row-level security
+	Pooler         bool   `env:"DATABASE_POOLER"`                                         // true: DATABASE_URL is the address of a pooler in transaction mode
+	EncryptionKeys string `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
+	StripeURL      string `env:"STRIPE_URL" envDefault:"https://api.stripe.com"`          // URL of Stripe's API, without /v1
 }
 
 // rotationOverlap is how long webhooks can still be signed with the previous secret.
@@ -131,7 +130,7 @@ func openAccounts(ctx context.Context, s toolSettings) (*app.Accounts, func(), e
 		return nil, nil, err
 	}
 	return &app.Accounts{
-		DB: db, Store: store.Accounts{Box: box}, Gateway: peers.NewStripe(s.StripeURL, s.StripeTimeout, 1), Now: time.Now,
+		DB: db, Store: store.Accounts{Box: box}, Gateway: peers.NewStripe(s.StripeURL, stripeTimeout, 1), Now: time.Now,
 	}, db.Close, nil
 }
 

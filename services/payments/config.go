@@ -16,7 +16,5 @@ type Config struct {
 	CursorKeys     secret.Setting `env:"CURSOR_KEYS,required,notEmpty" secret:"true"`             // <kid>:<hex>,…; the first key signs
 	EncryptionKeys secret.Setting `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…; the first key encrypts
 	StripeURL      string         `env:"STRIPE_URL" envDefault:"https://api.stripe.com"`          // URL of Stripe's API, without /v1
-	StripeTimeout  time.Duration  `env:"STRIPE_TIMEOUT" envDefault:"10s"`                         // time limit of one call
-	ReconcileEvery time.Duration  `env:"RECONCILE_INTERVAL" envDefault:"1h"`                      // time between two comparisons of a gateway account with Stripe
 	ReconcileGrace time.Duration  `env:"RECONCILE_GRACE" envDefault:"30s"`                        // how long a difference must last before it counts, because an event may still arrive
 }

@@ -23,7 +23,9 @@ const (
 	countEvery = 15 * time.Second       // how often to count what waits for the gateway
 	sweepEvery = 10 * time.Minute       // how often to delete old rows
 
-	stripeInFlight = 64 // parallel calls for one gateway account in this process
+	stripeTimeout  = 10 * time.Second // of one call; the gateway waits longer
+	stripeInFlight = 64               // parallel calls for one gateway account in this process
+	reconcileEvery = time.Hour        // how often to compare a gateway account with Stripe
 )
 
 // wire builds everything and registers it with rt. The parts stop in reverse order.
@@ -47,7 +49,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	consumer := p.Consume(topicHandlers.Handle)
 	consumer.HandleBatch, consumer.FetchWait = topicHandlers.HandleBatch, fetchWait
 
-	accounts, stripe := store.Accounts{Box: box}, peers.NewStripe(cfg.StripeURL, cfg.StripeTimeout, stripeInFlight)
+	accounts, stripe := store.Accounts{Box: box}, peers.NewStripe(cfg.StripeURL, stripeTimeout, stripeInFlight)
 	bookings := &peers.Bookings{Client: to["bookings"]}
 	intents := &app.Intents{
 		DB: p.DB, Accounts: accounts, Gateway: stripe,
@@ -80,7 +82,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	gateways := &app.Accounts{DB: p.DB, Store: accounts, Gateway: stripe, Now: time.Now}
 	reconciler := &app.Reconciler{
 		Intents: intents, Refunds: refunds, Gateways: gateways, Wake: wake, Lister: stripe, Worker: p.Worker, Log: rt.Log,
-		Interval: cfg.ReconcileEvery, Grace: cfg.ReconcileGrace,
+		Interval: reconcileEvery, Grace: cfg.ReconcileGrace,
 	}
 	rt.Every("payment reconciler", workEvery, reconciler.Run)
 

@@ -25,6 +25,8 @@ const (
 	streamPoll    = time.Second
 	tenantStreams = 100 // open streams of a tenant in this process; one more returns 429
 	streamGap     = 100 * time.Millisecond
+	maxInFlight   = 1024     // attempts in flight in this process, over all endpoints
+	maxBytes      = 64 << 20 // of their bodies
 )
 
 // wire builds everything, top to bottom, and registers it with rt. Parts stop in reverse order.
@@ -47,7 +49,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.OnStop("sender", func(context.Context) error { sender.Close(); return nil })
 	dispatcher := &app.Dispatcher{
 		Worker: p.Worker, Box: box, Sender: sender, Log: rt.Log, Metrics: app.NewMetrics(rt.Metrics),
-		Breaker: cfg.Breaker, MaxConcurrency: cfg.MaxConcurrency, MaxBytes: cfg.MaxBytes, BatchBytes: rt.Common.BatchBytes,
+		Breaker: cfg.Breaker, MaxConcurrency: maxInFlight, MaxBytes: maxBytes, BatchBytes: rt.Common.BatchBytes,
 		Now: time.Now, Jitter: rand.Float64, WakeRelay: p.Relay.Wake,
 	}
 	rt.Go("dispatcher", dispatcher.Run)

@@ -57,11 +57,11 @@ func TestRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	for section, rows := range map[string][]string{
-		"Every process":            {"| `HTTP_READ_TIMEOUT` | duration | `30s` |  |  |"},
+		"Every process":            {"| `STOP_TIMEOUT` | duration | `15s` |  |  |"},
 		"Services with a database": {"| `CALLER_VERIFY_KEYS` | string |  | yes | reloaded |", "| `DATABASE_URL` | string |  | yes | reloaded |", "| `KAFKA_BROKERS` | comma-separated list |  | yes |  |", "| `DATABASE_MAX_CONNS` | number | `16` |  |  |"},
 		"The migrate command":      {"| `APP_ROLE` | string |  | yes |  |"},
 		"The reseal command":       {"| `SERVICE_ENCRYPTION_KEYS` | string |  | yes | yes |"},
-		"identity":                 {"(the default of `DATABASE_MAX_CONNS` is 10):", "| `REDIS_TIMEOUT` | duration | `1s` |  |  |", "| `REDIS_SENTINEL_PASSWORD` | string |  |  | yes |"},
+		"identity":                 {"(the default of `DATABASE_MAX_CONNS` is 10):", "| `PASSWORDS_AT_ONCE` | number | `2` |  |  |", "| `REDIS_SENTINEL_PASSWORD` | string |  |  | yes |"},
 		"webhooks":                 {"(the default of `WORKER_DATABASE_MAX_CONNS` is 16):", `| \<kid>:\<hex>,…; the first key signs |`},
 		"gateway":                  {"In addition to the settings of [every process](#every-process):", "| `REDIS_TIMEOUT` | duration | `100ms` |  |  |"},
 	} {

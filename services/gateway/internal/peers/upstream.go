@@ -53,7 +53,7 @@ const (
 	// placeTimeout is how long a call waits for one of the service's connections, and how long a stream waits for the TLS
 	// handshake.
 	placeTimeout = time.Second
-	// idle is shorter than the services' HTTP_IDLE_TIMEOUT, so that no connection is used while the service closes it.
+	// idle is shorter than the services' own time limit (service.HTTPLimits), so that no connection is used while the service closes it.
 	idle = 30 * time.Second
 )
 
