@@ -102,6 +102,12 @@ func (r *replica) stop() {
 	}
 }
 
+// kill ends the process with SIGKILL.
+func (r *replica) kill() {
+	_ = r.cmd.Process.Kill()
+	<-r.gone
+}
+
 // killed waits until SIGKILL has ended the process.
 func (r *replica) killed(t *testing.T) {
 	t.Helper()

@@ -31,7 +31,7 @@ func newWorld(t *testing.T) *world {
 	}
 	server := u.Host
 	for i := range 2 {
-		p, err := Listen(server, w.sched.Intercept(i))
+		p, err := Listen(server, w.sched.Intercept(i, "conn"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,11 +2,14 @@ package prove
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -23,10 +26,19 @@ type Proxy struct {
 
 // A Round is a round trip: the messages from a client up to the one that ends them, and PostgreSQL's messages up to ReadyForQuery.
 type Round struct {
-	PID  uint32 // of PostgreSQL's process
+	PID uint32 // of PostgreSQL's process
+	// Within reports that it continues a transaction.
+	Within bool
+	// SQL is the statements that it runs.
+	SQL string
+	// Gone is closed when the client sends something else or has closed the connection.
+	Gone <-chan struct{}
+
 	done chan struct{}
-	// Drop closes the connection instead of sending the messages (Before), or instead of returning the response (After).
+	// drop closes the connection instead of sending the messages (Before), or instead of returning the response (After).
 	drop Drop
+	// hit is called when the connection breaks.
+	hit func()
 }
 
 // Drop is where a connection breaks.
@@ -109,40 +121,77 @@ func (p *Proxy) serve(client, server net.Conn) error {
 	if err != nil {
 		return err
 	}
+	prepared, within := statements{}, false
 	for {
-		messages, err := request(in)
+		sent, err := request(in)
 		if err != nil {
 			return err
 		}
-		r := &Round{PID: pid, done: make(chan struct{})}
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			_, _ = in.Peek(1)
+		}()
+		r := &Round{PID: pid, Within: within, SQL: prepared.of(sent), Gone: gone, done: make(chan struct{})}
 		p.intercept(r)
-		err = r.pass(messages, out, client, server)
+		within, err = r.pass(slices.Concat(sent...), out, client, server)
 		close(r.done)
 		if err != nil {
 			return err
 		}
+		<-gone
 	}
+}
+
+// statements is the SQL of prepared statements by their names.
+type statements map[string]string
+
+// of returns the SQL that messages run.
+func (s statements) of(messages [][]byte) string {
+	var all []string
+	for _, m := range messages {
+		parts := bytes.SplitN(m[5:], []byte{0}, 3)
+		switch {
+		case m[0] == 'P' && len(parts) == 3: // Parse: name, SQL
+			s[string(parts[0])] = string(parts[1])
+		case m[0] == 'B' && len(parts) == 3: // Bind: portal, name
+			all = append(all, s[string(parts[1])])
+		case m[0] == 'Q':
+			all = append(all, string(parts[0]))
+		}
+	}
+	return strings.Join(all, "\n")
 }
 
 var errDropped = errors.New("dropped")
 
-// pass sends the messages and returns the response.
-func (r *Round) pass(messages []byte, out *bufio.Reader, client, server net.Conn) error {
+// pass sends the messages and returns the response. It reports whether a transaction continues.
+func (r *Round) pass(messages []byte, out *bufio.Reader, client, server net.Conn) (within bool, err error) {
 	if r.drop == Before {
-		return errDropped
+		return false, r.broken()
 	}
 	if _, err := server.Write(messages); err != nil {
-		return err
+		return false, err
 	}
 	got, err := response(out)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if r.drop == After {
-		return errDropped
+		return false, r.broken()
 	}
 	_, err = client.Write(got)
-	return err
+	return got[len(got)-1] != 'I', err // ReadyForQuery: idle
+}
+
+// Break breaks the connection instead of sending the messages.
+func (r *Round) Break() { r.drop = Before }
+
+func (r *Round) broken() error {
+	if r.hit != nil {
+		r.hit()
+	}
+	return errDropped
 }
 
 // start passes the messages of the start, and returns the number of PostgreSQL's process. A request to cancel has no response.
@@ -187,13 +236,13 @@ func start(in, out *bufio.Reader, client, server net.Conn) (pid uint32, err erro
 func needsResponse(kind uint32) bool { return kind != 0 && kind != 12 }
 
 // request reads messages up to Sync, Query or Terminate.
-func request(in *bufio.Reader) (all []byte, err error) {
+func request(in *bufio.Reader) (all [][]byte, err error) {
 	for {
 		m, err := message(in)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, m...)
+		all = append(all, m)
 		switch m[0] {
 		case 'S', 'Q':
 			return all, nil

@@ -38,7 +38,9 @@ type participant struct {
 
 type held struct {
 	*Round
-	pass chan struct{}
+
+	process string
+	pass    chan struct{}
 }
 
 // Step is one decision of a run.
@@ -53,19 +55,21 @@ func (s Step) preempts(selection int) bool {
 	return selection != s.Current && slices.Contains(s.Enabled, s.Current)
 }
 
-// Fault is what breaks in a run: the round trip of the step with this number.
+// Fault is what breaks in a run: the connection of the round trip of the step with this number. Kill is then called with the name of
+// the process that made the round trip, before anything else happens.
 type Fault struct {
 	Step int
 	Drop Drop
+	Kill func(process string)
 }
 
 // lockCheck is how long a round trip is at PostgreSQL before the scheduler asks whether it waits for a lock.
 const lockCheck = 500 * time.Microsecond
 
-// Intercept returns the function that holds the round trips of a participant.
-func (s *Scheduler) Intercept(number int) func(*Round) {
+// Intercept returns the function that holds the round trips of a process of a participant.
+func (s *Scheduler) Intercept(number int, process string) func(*Round) {
 	return func(r *Round) {
-		h := s.hold(number, r)
+		h := s.hold(number, r, process)
 		if h == nil {
 			return
 		}
@@ -74,13 +78,13 @@ func (s *Scheduler) Intercept(number int) func(*Round) {
 }
 
 // hold registers a round trip, or returns nil if it passes.
-func (s *Scheduler) hold(number int, r *Round) *held {
+func (s *Scheduler) hold(number int, r *Round, process string) *held {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if number >= len(s.all) || s.all[number].finished {
 		return nil
 	}
-	h, p := &held{Round: r, pass: make(chan struct{})}, s.all[number]
+	h, p := &held{Round: r, process: process, pass: make(chan struct{})}, s.all[number]
 	p.tired = p.begun && p.released == nil && time.Since(p.since) > s.MaxWait
 	p.held, p.begun, p.since = append(p.held, h), true, time.Now()
 	s.notify()
@@ -94,18 +98,21 @@ func (s *Scheduler) notify() {
 	}
 }
 
-// Run runs one write per participant and returns the decisions. It follows the selections of the prefix as far as the participants can
+// Run runs one write per participant, none where it is nil, and returns the decisions. It follows the selections of the prefix as far as the participants can
 // make them. Afterwards each participant runs until it must wait.
 func (s *Scheduler) Run(ctx context.Context, prefix []int, fault *Fault, writes ...func()) (steps []Step, err error) {
 	all := make([]*participant, len(writes))
-	for i := range all {
-		all[i] = &participant{since: time.Now()}
+	for i, write := range writes {
+		all[i] = &participant{since: time.Now(), finished: write == nil}
 	}
 	s.mu.Lock()
 	s.wake, s.all = make(chan struct{}, 1), all
 	s.mu.Unlock()
 	var running sync.WaitGroup
 	for i, write := range writes {
+		if write == nil {
+			continue
+		}
 		running.Go(func() {
 			write()
 			s.mu.Lock()
@@ -126,11 +133,11 @@ func (s *Scheduler) Run(ctx context.Context, prefix []int, fault *Fault, writes 
 		step := Step{Enabled: enabled, Current: current}
 		step.Selected = s.next(step, prefix, len(steps))
 		steps = append(steps, step)
-		drop := Nowhere
+		var now *Fault
 		if fault != nil && fault.Step == len(steps)-1 {
-			drop = fault.Drop
+			now = fault
 		}
-		s.step(step.Selected, drop)
+		s.step(step.Selected, now)
 		current = step.Selected
 	}
 }
@@ -158,12 +165,19 @@ func (s *Scheduler) next(step Step, prefix []int, n int) int {
 	return step.Enabled[0]
 }
 
-// step lets the first round trip of a participant pass.
-func (s *Scheduler) step(number int, drop Drop) {
+// step lets the first round trip of a participant pass, or breaks its connection.
+func (s *Scheduler) step(number int, fault *Fault) {
 	s.mu.Lock()
 	p := s.all[number]
 	h := p.held[0]
-	p.held, p.released, h.drop = p.held[1:], h, drop
+	p.held, p.released = p.held[1:], h
+	if fault != nil {
+		h.drop, h.hit = fault.Drop, func() {
+			if fault.Kill != nil {
+				fault.Kill(h.process)
+			}
+		}
+	}
 	for _, other := range s.all { // this round trip can free what they wait for
 		if other.released != nil {
 			other.blocked, other.since = false, time.Now()
@@ -264,4 +278,11 @@ func (s *Scheduler) free(p *participant) {
 		close(h.pass)
 	}
 	p.held = nil
+}
+
+// Busy reports whether a participant makes a round trip.
+func (s *Scheduler) Busy(number int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return number < len(s.all) && (len(s.all[number].held) > 0 || s.all[number].released != nil)
 }

@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// note notes the objects in a response, for afterwards.
+func (s *prover) note(t *testing.T, body []byte) {
+	t.Helper()
+	var v any
+	if json.Unmarshal(body, &v) == nil {
+		s.noteAll(v)
+	}
+}
+
+func (s *prover) noteAll(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		id, _ := v["id"].(string)
+		if version, ok := v["version"].(float64); ok {
+			s.objects[id] = max(s.objects[id], int(version))
+		}
+		for _, property := range v {
+			s.noteAll(property)
+		}
+	case []any:
+		for _, one := range v {
+			s.noteAll(one)
+		}
+	}
+}
+
+// whole are the tables of objects of which each version has an event, by prefix of their IDs.
+var whole = map[string][2]string{"bk": {"bookings", "bookings"}, "cu": {"customers", "customers"}, "ld": {"customers", "leads"}}
+
+// afterwards checks what must hold after all runs: no object has two events of a version or an event of no version, no claims overlap,
+// nothing more was returned than received, numbers have no gap, and no operation or transaction is unfinished.
+func (s *prover) afterwards(t *testing.T) {
+	s.endLeases(t)
+	await(t, "no operation is unfinished", func() bool { return len(s.unfinished(t)) == 0 })
+	var wrong []string
+	for end := time.Now().Add(40 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+		if wrong = s.wrongEvents(t); len(wrong) == 0 || time.Now().After(end) {
+			break
+		}
+	}
+	for _, one := range wrong {
+		t.Error(one)
+	}
+	for _, c := range []struct{ service, sql string }{
+		{"bookings", `select 'claims overlap: ' || a.unit_id from unit_claims a join unit_claims b on (a.tenant_id, a.livemode, a.unit_id) =
+			(b.tenant_id, b.livemode, b.unit_id) and a.ctid < b.ctid and a.during && b.during`},
+		{"bookings", `select 'too many seats: ' || unit_id from unit_claims where taken > capacity`},
+		{"payments", `select 'more returned than received: ' || id from money_accounts where returned > received`},
+		{"payments", `select 'more charged than due: ' || id from money_accounts where received < 0`},
+		{"bookings", `select 'a transaction is open: ' || pid from pg_stat_activity where state like 'idle in transaction%' and
+			state_change < now() - interval '10 seconds'`},
+	} {
+		for _, one := range rows(t, s.databases[c.service], c.sql) {
+			t.Error(one)
+		}
+	}
+	noGaps(t, shared)
+	t.Logf("%d objects", len(s.objects))
+}
+
+// unfinished returns the operations that no process has completed.
+func (s *prover) unfinished(t *testing.T) (list []string) {
+	t.Helper()
+	for service, all := range map[string][][2]string{
+		"customers": {{"quotes", "accept_until"}, {"leads", "converting_until"}, {"credit_notes", "call_until"}, {"charges", "call_until"}},
+		"payments":  {{"payment_intents", "leased_until"}, {"refunds", "leased_until"}},
+	} {
+		for _, c := range all {
+			list = append(list, rows(t, s.databases[service], fmt.Sprintf("select '%[1]s ' || id from %[1]s where %[2]s is not null", c[0], c[1]))...)
+		}
+	}
+	return list
+}
+
+// wrongEvents returns the objects whose events are not those of their versions.
+func (s *prover) wrongEvents(t *testing.T) (list []string) {
+	t.Helper()
+	versions := map[string]string{} // by ID in the database
+	for prefix, c := range whole {
+		for _, one := range rows(t, s.databases[c[0]], `select '`+prefix+` ' || id || ' ' || version from `+c[1]+` where updated_at >= $1`, s.since) {
+			parts := strings.Fields(one)
+			versions[parts[0]+parts[1]] = parts[2]
+		}
+	}
+	found := map[string][]string{}
+	for _, one := range rows(t, s.databases["webhooks"], `select object_id || ' ' || (convert_from(body, 'UTF8')::json->>'resource_version')
+		from events where object_id = any($1) order by (convert_from(body, 'UTF8')::json->>'resource_version')::int`, slices.Collect(maps.Keys(s.objects))) {
+		id, version, _ := strings.Cut(one, " ")
+		found[id] = append(found[id], version)
+	}
+	for id := range s.objects {
+		prefix, _, _ := strings.Cut(id, "_")
+		got := found[id]
+		if len(slices.Compact(slices.Clone(got))) != len(got) {
+			list = append(list, fmt.Sprintf("%s has two events of a version: %v", id, got))
+		}
+		if _, ok := whole[prefix]; !ok {
+			continue
+		}
+		var want []string
+		last := 0
+		if _, err := fmt.Sscan(versions[prefix+stored(id)], &last); err != nil {
+			continue // deleted
+		}
+		for n := range last {
+			want = append(want, fmt.Sprint(n+1))
+		}
+		if !slices.Equal(got, want) {
+			list = append(list, fmt.Sprintf("%s has version %d and events of %v", id, last, got))
+		}
+	}
+	return list
+}
+
+// record appends the result of a run to the file that the variable PROOF_RESULTS names, for docs/proof.md.
+func (s *prover) record(t *testing.T, test string, begin time.Time, result map[string]any) {
+	t.Helper()
+	file := os.Getenv("PROOF_RESULTS")
+	if file == "" {
+		return
+	}
+	result["test"], result["commit"], result["seconds"] = test, os.Getenv("PROOF_COMMIT"), int(time.Since(begin).Seconds())
+	line, err := json.Marshal(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if _, err := f.Write(append(line, '\n')); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,447 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/services/local/internal/prove"
+)
+
+// ordered are the services whose round trips to PostgreSQL are put in order.
+var ordered = []string{"bookings", "customers", "payments"}
+
+const (
+	participants = 3
+	// worker is the participant whose background workers can run, by a gate. Those of the others have an empty database.
+	worker = participants - 1
+)
+
+// prover runs writes in a chosen order. Each participant has a gateway and processes of the ordered services of its own, with proxies
+// between them and PostgreSQL, and before each call to them. Their consumers have empty topics, so they do nothing: those of the
+// platform do the work.
+type prover struct {
+	sched     *prove.Scheduler
+	gate      *prove.Gate    // of the workers of the participant worker
+	calls     []*prove.Calls // one per participant
+	clients   []*client      // one per participant
+	processes []map[string]*replica
+	cut       atomic.Bool // the connections of the first participant's customers to PostgreSQL break
+	plain     *client     // of the platform
+	databases map[string]*pgx.Conn
+	objects   map[string]int // the versions of all objects that clients saw
+	since     time.Time
+}
+
+// newProver starts the participants. A service with a seeded fault is built with it.
+func newProver(t *testing.T, p *platform, faults ...seeded) *prover {
+	t.Helper()
+	onMachine(t)
+	if os.Getenv("POOLER") != "" {
+		t.Skip("a pooler hides which of PostgreSQL's processes wait for a lock")
+	}
+	s := &prover{
+		plain: p.as(t, "DEMO_TEST_KEY"), sched: &prove.Scheduler{MaxWait: 40 * time.Millisecond}, databases: map[string]*pgx.Conn{},
+		objects: map[string]int{}, since: time.Now(), gate: &prove.Gate{Pass: func(sql string) bool { return !strings.Contains(sql, "from ") }},
+	}
+	s.gate.Busy = func() bool { return s.sched.Busy(worker) }
+	s.sched.Blocked = prove.BlockedOn(p.database(t, "bookings"))
+	s.databases["webhooks"] = p.database(t, "webhooks")
+	own := map[string]map[string]string{} // the environment by service
+	programs := map[string]string{}
+	for _, service := range ordered {
+		env, err := readEnv(p.path("services", service+".env"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		own[service], s.databases[service] = env, p.database(t, service)
+		idle(t, p, service, env)
+		programs[service] = filepath.Join(p.root, "bin", service)
+	}
+	for _, f := range faults {
+		programs[f.service] = f.build(t)
+	}
+	for number := range participants {
+		if number == worker {
+			for service, edits := range eager {
+				all := seeded{service: service, edits: edits}
+				for _, f := range faults {
+					if f.service == service {
+						all.edits = slices.Concat(all.edits, f.edits)
+					}
+				}
+				programs[service] = all.build(t)
+			}
+		}
+		s.participant(t, p, number, own, programs)
+	}
+	return s
+}
+
+// eager makes workers look for work without a pause, so that a run need not wait for one.
+var eager = map[string][]edit{
+	"bookings":  {{"services/bookings/wire.go", "expireEvery  = time.Second", "expireEvery  = 5 * time.Millisecond"}},
+	"customers": {{"services/customers/wire.go", "workEvery  = time.Second ", "workEvery  = 5 * time.Millisecond "}},
+}
+
+const idlePrefix = "idle."
+
+// idle creates an empty database and empty topics for the workers of a service.
+func idle(t *testing.T, p *platform, service string, env map[string]string) {
+	t.Helper()
+	owner, err := url.Parse(env["MIGRATE_DATABASE_URL"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows(t, p.database(t, service), "select datname::text from pg_database where datname = $1", "idle_"+service)) == 0 {
+		execute(t, p.database(t, service), "create database idle_"+service+" owner "+owner.User.Username())
+		empty, err := pgx.Connect(t.Context(), inDatabase(t, p.env["POSTGRES_URL"], "idle_"+service))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, extension := range rows(t, p.database(t, service), "select extname::text from pg_extension") {
+			execute(t, empty, "create extension if not exists "+extension)
+		}
+		_ = empty.Close(t.Context())
+	}
+	migrate := p.command(service, "migrate")
+	for name, value := range env {
+		if name == "MIGRATE_DATABASE_URL" || name == "WORKER_DATABASE_URL" {
+			value = inDatabase(t, value, "idle_"+service)
+		}
+		migrate.Env = append(migrate.Env, name+"="+value)
+	}
+	migrate.Env = append(migrate.Env, "KAFKA_TOPIC_PREFIX="+idlePrefix, "KAFKA_PARTITIONS=1")
+	if out, err := migrate.CombinedOutput(); err != nil {
+		t.Fatalf("migrate the empty database of %s: %v\n%s", service, err, out)
+	}
+}
+
+func inDatabase(t *testing.T, address, name string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+// participant starts the processes of a participant.
+func (s *prover) participant(t *testing.T, p *platform, number int, own map[string]map[string]string, programs map[string]string) {
+	t.Helper()
+	calls, processes, idleTopics := &prove.Calls{}, map[string]*replica{}, []string{"KAFKA_TOPIC_PREFIX=" + idlePrefix, "KAFKA_PARTITIONS=1"}
+	var upstreams []string
+	for _, service := range ordered {
+		intercept := s.sched.Intercept(number, service)
+		if number == 0 && service == "customers" {
+			next := intercept
+			intercept = func(r *prove.Round) {
+				if s.cut.Load() {
+					r.Break()
+					return
+				}
+				next(r)
+			}
+		}
+		settings := append([]string{
+			"DATABASE_URL=" + throughProxy(t, own[service]["DATABASE_URL"], intercept),
+			"WORKER_DATABASE_URL=" + inDatabase(t, own[service]["WORKER_DATABASE_URL"], "idle_"+service),
+		}, idleTopics...)
+		if number == worker {
+			settings = append(settings, "WORKER_DATABASE_MAX_CONNS=40",
+				"WORKER_DATABASE_URL="+throughProxy(t, own[service]["WORKER_DATABASE_URL"], s.gate.Intercept(intercept)))
+		}
+		processes[service] = newReplica(t, service, programs[service], settings...)
+		address, stop, err := calls.Listen(service, processes[service].address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(stop)
+		upstreams = append(upstreams, "UPSTREAM_"+strings.ToUpper(service)+"_URL=http://"+address)
+	}
+	processes["gateway"] = newReplica(t, "gateway", filepath.Join(p.root, "bin", "gateway"), idleTopics...)
+	for _, r := range processes {
+		r.settings = append(r.settings, upstreams...)
+		r.start(t, p)
+		t.Cleanup(r.stop)
+	}
+	base, err := url.Parse(p.env["BASE_URL"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	base.Host = processes["gateway"].address
+	s.clients = append(s.clients, &client{base: base.String(), key: s.plain.key, checker: s.plain.checker})
+	s.calls, s.processes = append(s.calls, calls), append(s.processes, processes)
+}
+
+// throughProxy returns the address of a database through a proxy.
+func throughProxy(t *testing.T, address string, intercept func(*prove.Round)) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, err := prove.Listen(u.Host, intercept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Close)
+	u.Host = proxy.Address()
+	return u.String()
+}
+
+func stored(id string) string {
+	_, key := ids.Stored(id)
+	return key
+}
+
+// leasesOfCalls are the statements that end the leases of all operations, as if their time had passed.
+var leasesOfCalls = map[string][]string{
+	"customers": {
+		"update quotes set accept_until = now(), accept_next = now() where accept_until > now()",
+		"update leads set converting_until = now() where converting_until > now()",
+		"update credit_notes set call_until = now(), call_next = now() where call_until > now() or call_next > now()",
+		"update charges set call_until = now(), call_next = now() where call_until > now() or call_next > now()",
+	},
+	"payments": {
+		"update payment_intents set leased_until = now() where leased_until > now()",
+		"update refunds set leased_until = now() where leased_until > now()",
+	},
+}
+
+// endLeases lets others resume the operations of a process that crashed, without the wait for the end of its leases.
+func (s *prover) endLeases(t *testing.T) {
+	t.Helper()
+	for service, all := range leasesOfCalls {
+		for _, sql := range all {
+			execute(t, s.databases[service], sql)
+		}
+	}
+}
+
+// perform runs an action as a participant. A worker has no response.
+func (s *prover) perform(t *testing.T, ctx context.Context, number int, sc fixture, d action, key string) response {
+	path, body := d.request(sc)
+	if d.method != work {
+		got, err := s.clients[number].try(t, d.method, path, body, key)
+		if err != nil && ctx.Err() == nil && !t.Failed() {
+			t.Errorf("%s: %v", d.name, err)
+		}
+		return got
+	}
+	if err := s.gate.Open(ctx, path); err != nil {
+		t.Errorf("%s: %v", d.name, err)
+	}
+	return response{}
+}
+
+// numbers returns the participant of each action.
+func numbers(actions []action) []int {
+	list, next := make([]int, len(actions)), 0
+	for i, d := range actions {
+		if d.method == work {
+			list[i] = worker
+			continue
+		}
+		list[i] = next
+		next++
+	}
+	return list
+}
+
+// result is what is known of one run.
+type result struct {
+	fixture
+	got []response
+}
+
+// newFixture creates the objects of a family.
+func (s *prover) newFixture(t *testing.T, f *family) fixture {
+	t.Helper()
+	day := time.Date(2030+rand.IntN(10), 7, 1+rand.IntN(28), 0, 0, 0, 0, time.UTC) // no change of the clocks
+	for day.Weekday() == time.Saturday || day.Weekday() == time.Sunday {
+		day = day.AddDate(0, 0, 1)
+	}
+	sc := fixture{"day": day.Format(time.DateOnly), "tag": unique("lead")}
+	f.set(t, s, sc)
+	return sc
+}
+
+// play runs actions in the order of a schedule.
+func (s *prover) play(t *testing.T, f *family, prefix prove.Schedule, actions ...action) ([]prove.Step, result) {
+	t.Helper()
+	r := result{s.newFixture(t, f), make([]response, len(actions))}
+	writes := make([]func(context.Context), participants)
+	for i, number := range numbers(actions) {
+		writes[number] = func(ctx context.Context) {
+			r.got[i] = s.perform(t, ctx, number, r.fixture, actions[i], unique("order"))
+		}
+	}
+	steps, err := s.run(t, prefix, nil, writes...)
+	if err != nil {
+		t.Fatalf("schedule %s: %v", prove.ScheduleOf(steps), err)
+	}
+	return steps, r
+}
+
+// sequence runs actions one after the other, in the given order.
+func (s *prover) sequence(t *testing.T, f *family, actions []action, order []int) result {
+	t.Helper()
+	r := result{s.newFixture(t, f), make([]response, len(actions))}
+	list := numbers(actions)
+	for _, i := range order {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		r.got[i] = s.perform(t, ctx, list[i], r.fixture, actions[i], unique("order"))
+		cancel()
+	}
+	return r
+}
+
+func (s *prover) run(t *testing.T, prefix prove.Schedule, fault *prove.Fault, writes ...func(context.Context)) ([]prove.Step, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	all := make([]func(), len(writes))
+	for i, write := range writes {
+		if write != nil {
+			all[i] = func() { write(ctx) }
+		}
+	}
+	return s.sched.Run(ctx, prefix, fault, all...)
+}
+
+// warm opens the connections of the participants and prepares their statements. It checks that each action takes effect.
+func (s *prover) warm(t *testing.T, families ...*family) {
+	t.Helper()
+	for _, f := range families {
+		for _, d := range f.actions {
+			if d.method == work {
+				s.play(t, f, nil, d)
+				continue
+			}
+			_, r := s.play(t, f, nil, d)
+			if refused := r.got[0].Status >= 300; refused != slices.Contains(f.refused, d.name) {
+				t.Errorf("%s: %s: %d %s", f.name, d.name, r.got[0].Status, r.got[0].Body)
+			}
+			s.play(t, f, nil, d, d)
+		}
+	}
+}
+
+// seen returns what clients see after a run: the responses and the objects of the fixture, without what differs between runs.
+func (s *prover) seen(t *testing.T, f *family, r result) string {
+	t.Helper()
+	var out strings.Builder
+	show := func(path string) {
+		got := s.plain.do(t, "GET", path, "", "")
+		if got.Status != http.StatusOK && got.Status != http.StatusNotFound {
+			t.Fatalf("GET %s: %d %s", path, got.Status, got.Body)
+		}
+		s.note(t, got.Body)
+		out.Write(following.ReplaceAll(got.Body, []byte("$1")))
+		out.WriteString("\n")
+	}
+	for _, a := range r.got {
+		fmt.Fprintf(&out, "%d %s\n", a.Status, a.code())
+		if a.Status == http.StatusCreated && !f.lags { // other responses can show later writes
+			s.note(t, a.Body)
+			out.Write(a.Body)
+			out.WriteString("\n")
+		}
+	}
+	for _, read := range f.reads {
+		path, _ := action{path: read}.request(r.fixture)
+		show(path)
+	}
+	for _, a := range r.got {
+		if a.Status == http.StatusCreated && strings.HasPrefix(a.id(t), "bk_") {
+			show("/bookings/" + a.id(t))
+		}
+	}
+	return alike(out.String(), r.fixture)
+}
+
+// settled returns what clients see of each run, when it does not change any more, and removes what the runs leave.
+func (s *prover) settled(t *testing.T, f *family, all ...result) []string {
+	t.Helper()
+	look := func() (texts []string) {
+		for _, r := range all {
+			texts = append(texts, s.seen(t, f, r))
+		}
+		return texts
+	}
+	texts := look()
+	for since := time.Now(); f.lags && time.Since(since) < 2500*time.Millisecond; time.Sleep(100 * time.Millisecond) {
+		if now := look(); !slices.Equal(now, texts) {
+			texts, since = now, time.Now()
+		}
+	}
+	for _, r := range all {
+		s.retire(t, r)
+	}
+	return texts
+}
+
+// retire removes what a run leaves: a tenant can have 2,000 units.
+func (s *prover) retire(t *testing.T, r result) {
+	t.Helper()
+	for _, name := range []string{"unit", "other"} {
+		if r.fixture[name] != "" {
+			execute(t, s.databases["bookings"], "update units set status = 'retired' where id = $1", stored(r.fixture[name]))
+		}
+	}
+}
+
+// following matches the property of a booking that follows later, from the events of invoices, and versions, which TestOrders checks by
+// the events.
+var following = regexp.MustCompile(`("object":"booking".*?)"invoice_ids":\[[^]]*\],|"version":\d+,`)
+
+// varying matches what differs between two runs of the same actions: IDs, numbers of documents, times and days, in this order.
+var varying = regexp.MustCompile(`\b[a-z]{2,4}_[0-9a-zA-Z]{24,26}\b|\b[A-Z]+-(?:\d{4}-)?\d{4,}\b|\b20\d\d-\d\d-\d\d(?:T[0-9:.]+(?:Z|[+-]\d\d:\d\d))?`)
+
+// alike replaces what varies: IDs by the name in the fixture or the order of their appearance.
+func alike(text string, sc fixture) string {
+	known := map[string]string{}
+	for name, id := range sc {
+		known[id] = "$" + name
+	}
+	text = strings.ReplaceAll(text, sc["tag"], "$tag")
+	return varying.ReplaceAllStringFunc(text, func(found string) string {
+		switch {
+		case found[2] == '_' || found[3] == '_' || found[4] == '_':
+			if known[found] == "" {
+				prefix, _, _ := strings.Cut(found, "_")
+				known[found] = fmt.Sprintf("%s_%d", prefix, len(known))
+			}
+			return known[found]
+		case found[0] >= 'A':
+			return "NUMBER"
+		default:
+			return "TIME"
+		}
+	})
+}
+
+// difference describes the first difference of two texts.
+func difference(got, want string) string {
+	i := 0
+	for i < min(len(got), len(want)) && got[i] == want[i] {
+		i++
+	}
+	part := func(text string) string { return text[max(0, i-100):min(len(text), i+200)] }
+	return fmt.Sprintf("got …%s…, want …%s…", part(got), part(want))
+}
