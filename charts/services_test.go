@@ -106,8 +106,8 @@ func TestUpstreams(t *testing.T) {
 // and preserves the other keys of a map.
 func TestServicesOverrideDefaults(t *testing.T) {
 	t.Parallel()
-	out := must(t, "--set", "defaults.replicas=5,defaults.pdb.maxUnavailable=2,defaults.nodeSelector.pool=api,"+
-		"services.bookings.replicas=0,services.bookings.pdb.enabled=false,services.bookings.nodeSelector.disk=fast,"+
+	out := must(t, "--set", "defaults.replicas=5,defaults.pdb.maxUnavailable=2,defaults.pod.nodeSelector.pool=api,"+
+		"services.bookings.replicas=0,services.bookings.pdb.enabled=false,services.bookings.pod.nodeSelector.disk=fast,"+
 		"services.customers.env.KAFKA_BROKERS=,services.webhooks.enabled=false,services.identity.migrate.enabled=false")
 	if d := find(t, out, "Deployment", "holdfast-customers"); d.Spec["replicas"] != 5 || at(podOf(d), "nodeSelector", "pool") != "api" {
 		t.Errorf("customers: %v", d.Spec)
@@ -138,7 +138,7 @@ var clusterValues = []string{"--set", strings.Join([]string{
 	"services.bookings.extraEnv[0].name=DATABASE_URL",
 	"services.bookings.extraEnv[0].valueFrom.secretKeyRef.name=bookings-app,services.bookings.extraEnv[0].valueFrom.secretKeyRef.key=uri",
 	"services.bookings.migrate.extraEnv[0].name=MIGRATE_DATABASE_URL,services.bookings.migrate.extraEnv[0].value=x",
-	"defaults.priorityClassName=serving", "defaults.serviceMonitor.enabled=true", "defaults.serviceMonitor.labels.release=prometheus",
+	"defaults.pod.priorityClassName=serving", "defaults.serviceMonitor.enabled=true", "defaults.serviceMonitor.labels.release=prometheus",
 }, ",")}
 
 // TestClusterValues checks that the values of a platform team are applied to the objects.
@@ -175,8 +175,8 @@ func TestClusterValues(t *testing.T) {
 func TestSchedulingReachesAllPods(t *testing.T) {
 	t.Parallel()
 	const pool = "webhooks"
-	out := must(t, "--set", "services.webhooks.nodeSelector.pool="+pool+",services.webhooks.tolerations[0].key="+pool+
-		",services.webhooks.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight=7")
+	out := must(t, "--set", "services.webhooks.pod.nodeSelector.pool="+pool+",services.webhooks.pod.tolerations[0].key="+pool+
+		",services.webhooks.pod.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight=7")
 	for kind, name := range map[string]string{"Deployment": "holdfast-webhooks", "Job": "holdfast-webhooks-migrate", "CronJob": "holdfast-webhooks-upkeep"} {
 		pod := podOf(find(t, out, kind, name))
 		preferred := at(pod, "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution", 0, "weight")

@@ -48,7 +48,7 @@ var unread = map[string]string{
 	"fullnameOverride":            "name: every-bookings",
 	"networkPolicies.guarded":     "name: every-redis-hook",
 	"edges":                       "cidr: 192.0.2.19/32",
-	"defaults.podSecurityContext": "runAsUser: 1000650000",
+	"defaults.pod":                "runAsUser: 1000650000",
 	"defaults.podLabels":          "every-pod-label: pod-2",
 	"defaults.migrate.podLabels":  "every-migrate-label: migrate-2",
 	"extraObjects":                "name: every-text-object",
@@ -294,25 +294,6 @@ func TestExistingAccounts(t *testing.T) {
 	}
 }
 
-// TestOldValues checks that the values of chart 0.2.0 still install the same objects.
-func TestOldValues(t *testing.T) {
-	t.Parallel()
-	named := func(rendered string) (all []string) {
-		for _, o := range objects(t, rendered) {
-			all = append(all, o.Kind+" "+o.Metadata.Name)
-		}
-		return all
-	}
-	const replaced = "defaults.env.PUBLIC_URL=https://api.holdfast.test,services.identity.env.AUTH_URL=https://login.holdfast.test,ingress.host=old.holdfast.test"
-	old := must(t, "-f", "../testdata/values/0.2.0.yaml", "-f", "../testdata/values/0.2.0-production.yaml", "-f", site("production"), "--set", replaced)
-	if got, want := named(old), named(must(t, variants["production"]...)); !slices.Equal(got, want) {
-		t.Errorf("%v\nwant %v", got, want)
-	}
-	if host := at(find(t, old, "Ingress", "holdfast-gateway").Spec, "rules", 0, "host"); host != "old.holdfast.test" {
-		t.Errorf("the Ingress serves %v", host)
-	}
-}
-
 // TestWrapper installs the chart as a dependency under an alias: it renders the same objects as alone, with the same values.
 func TestWrapper(t *testing.T) {
 	t.Parallel()
@@ -332,7 +313,7 @@ func TestWrapper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone := must(t, "--set", "defaults.image.tag=1.2.3,defaults.podSecurityContext.runAsUser=null,defaults.podSecurityContext.runAsGroup=null,services.bookings.replicas=4")
+	alone := must(t, "--set", "defaults.image.tag=1.2.3,defaults.pod.securityContext.runAsUser=null,defaults.pod.securityContext.runAsGroup=null,services.bookings.replicas=4")
 	if got, want := objects(t, rendered), objects(t, alone); !reflect.DeepEqual(got, want) || len(got) < 50 {
 		t.Errorf("%d objects, alone %d", len(got), len(want))
 	}

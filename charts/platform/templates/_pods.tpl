@@ -76,17 +76,13 @@ annotations: {{- toYaml . | nindent 2 }}
 
 {{/* The common part of all pods of a service. The level "restricted" of the Pod Security Standards requires most of it. */}}
 {{- define "platform.pod" -}}
-{{- $s := . -}}
-{{- $pod := dict "automountServiceAccountToken" .serviceAccount.automountToken "enableServiceLinks" false "securityContext" .podSecurityContext -}}
+{{- $pod := merge (dict "automountServiceAccountToken" .serviceAccount.automountToken "enableServiceLinks" false "serviceAccountName" .serviceAccountName) .pod -}}
 {{- $_ := set $pod "volumes" (include "platform.mounts" . | fromJson).volumes -}}
 {{- $pullSecrets := list -}}
 {{- range .image.pullSecrets -}}
 {{- $pullSecrets = append $pullSecrets (dict "name" .) -}}
 {{- end -}}
 {{- $_ := set $pod "imagePullSecrets" $pullSecrets -}}
-{{- range $field := list "serviceAccountName" "priorityClassName" "runtimeClassName" "schedulerName" "nodeSelector" "tolerations" "affinity" "dnsPolicy" "dnsConfig" "hostAliases" -}}
-{{- $_ := set $pod $field (index $s $field) -}}
-{{- end -}}
 {{- range $field, $value := $pod -}}
 {{- if and (empty $value) (not (kindIs "bool" $value)) -}}
 {{- $_ := unset $pod $field -}}
