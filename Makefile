@@ -4,7 +4,7 @@ SHELL := /bin/bash
 GO := go
 SERVICES := $(shell sed -n 's/^  \([a-z][a-z0-9]*\):.*/\1/p' proto/services.yaml)
 # The folders whose tests run side by side.
-TESTED := libs proto $(addprefix services/,$(SERVICES)) loadtest charts release examples sdks sdks/go
+TESTED := libs proto models $(addprefix services/,$(SERVICES)) loadtest charts release examples sdks sdks/go
 # The SDK for Go and libs/replaced are modules of their own, which go.work adds for editors. A build reads one go.mod.
 export GOWORK := off
 # Every command uses these flags, so that they share compiled packages. No program or test needs debug information.
