@@ -32,7 +32,7 @@ SCALAR := services/gateway/internal/api/docs/assets/scalar.js
 SEARCH := services/gateway/internal/api/docs/assets/minisearch.js
 FUZZTIME ?= 30s
 PAGES := $(wildcard services/*/internal/pages)
-GENERATED := proto/secrets.gen.go proto/api proto/events proto/internalapi proto/platformapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) services/gateway/internal/api/docs/guides charts/platform/files/services.yaml charts/platform/files/settings.yaml charts/platform/VALUES.md charts/platform/files/dashboards skaffold.yaml docs/settings.md docs/guides/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py' 'sdks/*/reference.md' sdks/collections
+GENERATED := proto/secrets.gen.go proto/api proto/events proto/internalapi proto/platformapi proto/eventtypes.gen.go proto/fields.gen.go $(PAGES) services/gateway/internal/api/docs/guides charts/platform/files/services.yaml charts/platform/files/settings.yaml charts/platform/VALUES.md charts/platform/files/dashboards skaffold.yaml docs/settings.md docs/guides/webhooks.md 'sdks/*.gen.*' 'sdks/*_gen.py' 'sdks/*/reference.md'
 
 # The targets that people call, by task: those with a text after "## ". Scripts and CI call the others too.
 help:
@@ -254,6 +254,9 @@ gen: ## Develop: generate code and docs from the contract, the event definitions
 	@.ci/sdk-python gen
 	@.ci/sdk-typescript gen
 
+collections: # write sdks/collections, the requests for Postman and Bruno
+	@$(GO) run ./sdks/generate -collections sdks/collections
+
 contract-matrix: # run generators of other projects on the served contract (proto/matrix/README.md)
 	@BASE_URL=$(BASE_URL) API_KEY=$(API_KEY) .ci/matrix $(MATRIX)
 
@@ -282,4 +285,4 @@ clean: ## Develop: stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(SCALAR) $(SEARCH)
 
-.PHONY: FORCE services compiled platform installed started servers prove drill failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-drill kind-load kind-uninstall kind-down chart-audit gen contract-matrix verify tidy bench load fuzz hooks clean release release-test kind-release-test failover
+.PHONY: FORCE services compiled platform installed started servers prove drill failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-drill kind-load kind-uninstall kind-down chart-audit gen collections contract-matrix verify tidy bench load fuzz hooks clean release release-test kind-release-test failover

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,8 +56,20 @@ var chain = struct {
 	"createService", "createUnit", "createPackage", "listAvailability", "createCustomer", "createBooking", "getBooking", "updateBooking", "cancelBooking",
 }}
 
+// writeCollections writes the collections to a folder.
+func writeCollections(m *model.Model, folder string) error {
+	files, err := collections(m)
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(folder, "bruno")); err != nil { // it has a file for each operation
+		return err
+	}
+	return write(folder, files)
+}
+
 // collections returns the collections by path.
-func collections(m *model.Model, _ string) (map[string][]byte, error) {
+func collections(m *model.Model) (map[string][]byte, error) {
 	c, err := newCollection(m)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func TestCollections(t *testing.T) {
 	for _, op := range chain.operations {
 		things.Operations = append(things.Operations, model.Operation{ID: op, Method: "GET", Path: "/" + op, Summary: op})
 	}
-	files, err := collections(&model.Model{Resources: []model.Resource{things}}, "")
+	files, err := collections(&model.Model{Resources: []model.Resource{things}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func checkPostman(t *testing.T, document []byte) {
 // TestCollectionsWithoutTheChain checks that each operation of the first folder must exist.
 func TestCollectionsWithoutTheChain(t *testing.T) {
 	t.Parallel()
-	if _, err := collections(&model.Model{}, ""); err == nil || !strings.Contains(err.Error(), "createService") {
+	if _, err := collections(&model.Model{}); err == nil || !strings.Contains(err.Error(), "createService") {
 		t.Error(err)
 	}
 }

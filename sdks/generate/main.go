@@ -1,7 +1,6 @@
 // Command generate writes the parts of the SDKs that follow from the contract: the methods of the resources, the classes of errors and
-// the table of event types. It also writes the table of operations of the command line, and the collections of requests for Postman and
-// Bruno. With -views, it only writes the documents that the generators of the types read. `make gen` runs it in this
-// folder.
+// the table of event types. It also writes the table of operations of the command line. With -views, it only writes the documents that the
+// generators of the types read, and with -collections, only the requests for Postman and Bruno. `make gen` runs it in this folder.
 package main
 
 import (
@@ -24,24 +23,24 @@ type emitter func(m *model.Model, version string) (map[string][]byte, error)
 
 // emitters are the emitters by folder.
 var emitters = map[string]emitter{
-	"cli":         cli,
-	"collections": collections,
-	"go":          golang,
-	"python":      python,
-	"typescript":  typeScript,
+	"cli":        cli,
+	"go":         golang,
+	"python":     python,
+	"typescript": typeScript,
 }
 
 func main() {
 	views := flag.String("views", "", "only write the documents for generators of types to this folder")
 	served := flag.String("address", address, "the URL in these documents")
+	requests := flag.String("collections", "", "only write the collections to this folder")
 	flag.Parse()
-	if err := run(*views, *served); err != nil {
+	if err := run(*views, *served, *requests); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}
 }
 
-func run(views, served string) error {
+func run(views, served, requests string) error {
 	if views != "" {
 		return writeViews(views, served)
 	}
@@ -49,33 +48,37 @@ func run(views, served string) error {
 	if err != nil {
 		return err
 	}
+	if requests != "" {
+		return writeCollections(m, requests)
+	}
 	version, err := os.ReadFile("../VERSION")
 	if err != nil {
 		return fmt.Errorf("run it in the folder sdks/generate: %w", err)
-	}
-	if err := os.RemoveAll("../collections/bruno"); err != nil { // it has a file for each operation
-		return fmt.Errorf("collections: %w", err)
 	}
 	for folder, emit := range emitters {
 		files, err := emit(m, strings.TrimSpace(string(version)))
 		if err != nil {
 			return fmt.Errorf("%s: %w", folder, err)
 		}
-		for path, text := range files {
-			if err := write(filepath.Join("..", folder, path), text); err != nil {
-				return fmt.Errorf("%s: %w", folder, err)
-			}
+		if err := write(filepath.Join("..", folder), files); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// write writes a file, and creates its folder.
-func write(path string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
+// write writes files below a folder, and creates their folders.
+func write(folder string, files map[string][]byte) error {
+	for path, text := range files {
+		path = filepath.Join(folder, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(path, text, 0o644)
+	return nil
 }
 
 // address is the URL in the documents. The generators of types do not use it.

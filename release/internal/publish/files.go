@@ -37,7 +37,7 @@ func (b *builder) files(ctx context.Context, index Index) error {
 	if err := os.MkdirAll(filepath.Join(b.Folder, "sdk"), 0o755); err != nil {
 		return err
 	}
-	for _, write := range []func(context.Context) error{b.contract, b.goSDK, b.npmSDK, b.pythonSDK, b.notes} {
+	for _, write := range []func(context.Context) error{b.contract, b.collections, b.goSDK, b.npmSDK, b.pythonSDK, b.notes} {
 		if err := write(ctx); err != nil {
 			return err
 		}
@@ -65,6 +65,36 @@ func (b *builder) contract(ctx context.Context) error {
 		return err
 	}
 	return b.write("contract/platform.yaml", text)
+}
+
+// collections writes the requests for Postman and Bruno as one file.
+func (b *builder) collections(ctx context.Context) error {
+	folder, err := os.MkdirTemp("", "collections")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	if _, err := b.run(ctx, "go", "run", "./sdks/generate", "-collections", folder); err != nil {
+		return err
+	}
+	var entries []entry
+	files := os.DirFS(folder)
+	err = fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(files, path)
+		entries = append(entries, entry{name: path, content: text})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	text, err := archive(b.date, entries)
+	if err != nil {
+		return err
+	}
+	return b.write("collections.tar", text)
 }
 
 // goSDK writes the Go module as the module proxy serves it.

@@ -483,7 +483,7 @@ func (tr *trial) checkFiles(t *testing.T) {
 	}
 	run(t, folder, "sha256sum", "--check", "--strict", "--quiet", checksums)
 	for _, pattern := range []string{
-		"images.json", "CHANGELOG.md", "platform-" + version + ".tgz", "contract/openapi-full.json", "contract/openapi-sdk.json", "contract/openapi-webhooks.json",
+		"images.json", "CHANGELOG.md", "platform-" + version + ".tgz", "contract/openapi-full.json", "contract/openapi-sdk.json", "contract/openapi-webhooks.json", "collections.tar",
 		"sdk/go-v*.zip", "sdk/holdfast-sdk-*.tgz", "sdk/holdfast-*.whl", "sbom/*-linux-" + runtime.GOARCH + ".spdx.json",
 	} {
 		if !slices.ContainsFunc(names, func(n string) bool { ok, _ := path.Match(pattern, n); return ok }) {
