@@ -91,11 +91,8 @@ failpoints:
 
 FORCE:
 
-$(SCALAR): .ci/scalar
-	@.ci/scalar $@
-
-$(SEARCH): .ci/search
-	@.ci/search $@
+$(SCALAR) $(SEARCH): .ci/portal
+	@.ci/portal $@
 
 $(STYLE): .ci/pages $(wildcard services/*/internal/pages/*.templ services/*/internal/pages/*.go services/*/internal/pages/*.css services/*/internal/pages/package*.json)
 	@.ci/pages $@
@@ -108,7 +105,7 @@ down: ## Develop: stop the platform of this checkout
 
 END_TO_END := build bin/oauth-app bin/receiver storefront failpoints $(HELM) $(PROMTOOL) $(PGBOUNCER) $(CHROMIUM) # what the end-to-end tests need
 
-test: $(END_TO_END) $(KUBECONFORM) $(SCHEMAS) $(STRIPE_MOCK) $(OASDIFF) nginx packages ## Test: run all tests with real PostgreSQL, Redis, and Kafka (TEST_POSTGRES=18: on PostgreSQL 18 only)
+test: $(END_TO_END) $(KUBECONFORM) $(SCHEMAS) $(STRIPE_MOCK) $(OASDIFF) packages ## Test: run all tests with real PostgreSQL, Redis, and Kafka (TEST_POSTGRES=18: on PostgreSQL 18 only)
 	@[ -n "$$TEST_POSTGRES" ] || [ "$$(uname -sm)" != "Linux x86_64" ] || TEST_POSTGRES=18 bin/local with --kafka embedded --pooler -- .ci/newest
 	@bin/local with --kafka both --pooler -- .ci/gotest services/local,-skip,InABrowser services/local/internal/e2e,-run,InABrowser $(TESTED) # the longest first
 
@@ -189,13 +186,10 @@ $(PGBOUNCER):
 	@.ci/pgbouncer $@
 
 $(CHROMIUM):
-	@.ci/chromium $@
-
-nginx:
-	@.ci/nginx
+	@.ci/packages chromium && mkdir -p $(TOOLS) && ln -sf "$$(command -v chromium)" $@
 
 packages:
-	@.ci/packages
+	@.ci/packages nginx tmux jq
 
 storefront: # build examples/storefront
 	@.ci/storefront build
@@ -268,7 +262,7 @@ tidy: ## Develop: tidy go.mod and go.sum
 	@for m in . sdks/go; do $(GO) mod tidy -C $$m || exit 1; done
 
 bench: build bin/loadtest ## Test: run benchmarks against nginx and pgbench on a temporary platform (loadtest/README.md)
-	@.ci/nginx || true
+	@.ci/packages nginx || true
 	@[ -z "$(POOLER)" ] || [ -e $(PGBOUNCER) ] || .ci/pgbouncer $(PGBOUNCER)
 	@bin/loadtest bench
 
@@ -285,4 +279,4 @@ clean: ## Develop: stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(SCALAR) $(SEARCH)
 
-.PHONY: FORCE services compiled platform installed started servers prove drill failpoints pgbouncer nginx packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-drill kind-load kind-uninstall kind-down chart-audit gen collections contract-matrix verify tidy bench load fuzz hooks clean release release-test kind-release-test failover
+.PHONY: FORCE services compiled platform installed started servers prove drill failpoints pgbouncer packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-drill kind-load kind-uninstall kind-down chart-audit gen collections contract-matrix verify tidy bench load fuzz hooks clean release release-test kind-release-test failover

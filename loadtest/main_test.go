@@ -102,7 +102,7 @@ func TestMissingPeersAreLeftOut(t *testing.T) {
 	t.Parallel()
 	b := &bench{table: &report.Table{}, platform: &stack.Platform{}, began: time.Now()}
 	f, g := &figure{bench: b, name: "cpu"}, &gateways{}
-	f.openPeer(g, "nginx-lua", func() (string, error) { return "", fmt.Errorf("%w; run `make nginx`", stack.ErrMissing) })
+	f.openPeer(g, "nginx-lua", func() (string, error) { return "", fmt.Errorf("%w; run `make packages`", stack.ErrMissing) })
 	if len(g.peers) != 0 || b.table.Failed() != 0 {
 		t.Errorf("opened: %v, failed: %d", g.peers, b.table.Failed())
 	}
@@ -112,7 +112,7 @@ func TestMissingPeersAreLeftOut(t *testing.T) {
 	}
 	var out strings.Builder
 	b.table.Print(&out)
-	if want := "- nginx-lua was not measured: not installed; run `make nginx`\n"; !strings.Contains(out.String(), want) {
+	if want := "- nginx-lua was not measured: not installed; run `make packages`\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in\n%s", want, out.String())
 	}
 }

@@ -21,7 +21,7 @@ var luaFiles = []string{
 var ErrMissing = errors.New("not installed")
 
 var errNoNginx = fmt.Errorf(
-	"%w; run .ci/nginx, or install the packages nginx, libnginx-mod-http-lua and lua-nginx-redis", ErrMissing,
+	"%w; run .ci/packages nginx, or install the packages nginx, libnginx-mod-http-lua and lua-nginx-redis", ErrMissing,
 )
 
 // findNginx returns the path of nginx.
