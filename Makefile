@@ -122,6 +122,10 @@ test-full: ## Test: run all tests with many more rounds and rows
 prove: build # run every order of two writes, and find seeded faults (docs/consistency.md); SCHEDULE='…' runs the one of a failure
 	@TEST_SCALE=full bin/local with --kafka auto -- $(GO) test -C services/local -vet=off -count=1 -v -timeout 3h -run 'TestOrders|TestSeededFaults' ./internal/e2e
 
+MINUTES ?= 60
+history: build # drive the whole API under faults for MINUTES, and check what clients and the event log saw (docs/consistency.md)
+	@HISTORY=$(MINUTES) $(GO) test -C services/local -vet=off -count=1 -v -timeout 0 -run '^TestHistory$$' ./internal/e2e
+
 drill: build ## Test: run the recovery drill of docs/operations/back-up.md: kill everything under load, restore to moments, repair, and check
 	@DRILL=full $(GO) test -C services/local -vet=off -count=1 -v -timeout 40m ./internal/e2e -run TestRecoveryDrill
 
@@ -279,4 +283,4 @@ clean: ## Develop: stop the platform, and delete its data and the build output
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(SCALAR) $(SEARCH)
 
-.PHONY: FORCE services compiled platform installed started servers prove drill failpoints pgbouncer packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-drill kind-load kind-uninstall kind-down chart-audit gen collections contract-matrix verify tidy bench load fuzz hooks clean release release-test kind-release-test failover
+.PHONY: FORCE services compiled platform installed started servers prove history drill failpoints pgbouncer packages storefront help setup build up down test test-pooler test-full lint images images-data kind-up kind-install kind-test kind-drill kind-load kind-uninstall kind-down chart-audit gen collections contract-matrix verify tidy bench load fuzz hooks clean release release-test kind-release-test failover

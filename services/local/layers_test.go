@@ -20,6 +20,7 @@ var layers = map[string]string{
 	"cluster":             "parts seed stack state supervise terminal",
 	"cluster/clustertest": "cluster",
 	"e2e":                 "",
+	"history":             "",
 	"kindtest":            "",
 	"parts":               "supervise",
 	"prove":               "",
