@@ -21,6 +21,11 @@ func (l Lease) Held(real time.Time) bool { return l.Until != nil && real.Before(
 // Is reports whether the operation is running and the given attempt is the last one.
 func (l Lease) Is(attempt Lease) bool { return l.UnderWay() && l.Attempt == attempt.Attempt }
 
+// Holds reports whether the process with the given lease is the last one that has taken or renewed it.
+func (l Lease) Holds(of Lease) bool {
+	return l.Is(of) && of.Until != nil && l.Until.Equal(of.Until.Truncate(time.Microsecond)) // the precision of the columns
+}
+
 // Take returns the lease of the next attempt, which expires after a duration.
 func (l Lease) Take(real time.Time, length time.Duration) Lease {
 	if l.Since == nil {

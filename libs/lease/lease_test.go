@@ -66,6 +66,9 @@ func TestLeaseOfTheCurrentAttempt(t *testing.T) {
 		if got := c.l.Is(first); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
+		if got := c.l.Holds(first); got != (name == "itself") {
+			t.Errorf("%s: holds it %v", name, got)
+		}
 	}
 }
 

@@ -195,6 +195,76 @@ func TestPaymentTakenOver(t *testing.T) {
 	w.keyed(ctx, v, "record-payment", cash(100)).is(200)
 }
 
+// TestPaymentIsDecidedAgain checks that a payment that payments has not recorded is decided again when a repeated request or the completer
+// resumes it, because another payment can have been recorded in the meantime.
+func TestPaymentIsDecidedAgain(t *testing.T) {
+	t.Parallel()
+	for _, who := range []string{"request", "completer"} {
+		w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+		v := w.open(ctx, 100)
+		w.payments.Before = func(context.Context) error { return apperr.ErrTimeout }
+		w.keyed(ctx, v, "record-payment", cash(100)).is(504)
+		w.payments.Before = nil
+		w.pay(ctx, v, 60).is(200)
+		w.clock.move(31 * time.Second)
+		if who == "completer" {
+			if err := w.completers.Receipts(w.accounts)(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.keyed(ctx, v, "record-payment", cash(100)).is(422, "invalid_request", "amount")
+		if received, _ := w.payments.Sums(w.accountOf(v)); received != 60 {
+			t.Errorf("%s: %d received", who, received)
+		}
+		w.has(ctx, v, "partially_paid", 60, 0, 40)
+		w.pay(ctx, v, 40).is(200)
+	}
+}
+
+// TestPaymentRefusedMeanwhile checks that a process does not record a payment that the completer has discarded because it was refused. It
+// begins again.
+func TestPaymentRefusedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	v := w.open(ctx, 100)
+	w.payments.Before = func(context.Context) error {
+		w.payments.Before = nil
+		other := w.pay(ctx, v, 100).is(200).invoice().Payments[0].ID
+		w.clock.move(31 * time.Second)
+		if err := w.completers.Receipts(w.accounts)(t.Context()); err != nil {
+			return err
+		}
+		w.act(ctx, v, "payments/"+other+"/reverse").is(200)
+		return domain.ErrAccountMoved
+	}
+	list := w.keyed(ctx, v, "record-payment", cash(100)).is(200).invoice().Payments
+	if received, _ := w.payments.Sums(w.accountOf(v)); received != 100 || len(list) != 2 || deref(list[1].Reference) != "R 1" {
+		t.Errorf("%d received, %+v", received, list)
+	}
+}
+
+// TestCreditIsComputedAgain checks that the refund of a credit note that payments has not recorded is computed again when the completer
+// resumes it.
+func TestCreditIsComputedAgain(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), payer(t)
+	v := w.open(ctx, 100)
+	first := w.pay(ctx, v, 50).is(200).invoice().Payments[0].ID
+	w.pay(ctx, v, 50).is(200)
+	w.payments.Before = func(context.Context) error { return apperr.ErrTimeout }
+	w.credit(ctx, v, `{"amount":`+usd(40)+`,"refund":"manual"}`).is(201)
+	w.payments.Before = nil
+	w.act(ctx, v, "payments/"+first+"/reverse").is(200)
+	w.clock.move(31 * time.Second)
+	if err := w.completers.CreditNotes(w.notes)(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if received, returned := w.payments.Sums(w.accountOf(v)); received != 50 || returned != 0 {
+		t.Errorf("%d received, %d returned", received, returned)
+	}
+	w.has(ctx, v, "partially_paid", 50, 40, 10)
+}
+
 // TestRepeatedReversal checks that a reversal whose response was lost is completed by a repeated request.
 func TestRepeatedReversal(t *testing.T) {
 	t.Parallel()

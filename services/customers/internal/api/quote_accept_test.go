@@ -395,6 +395,26 @@ func TestAcceptWithoutIdentity(t *testing.T) {
 	w.ended(q, 1, 1, 1)
 }
 
+// TestRequestOfAStalledProcess checks that bookings no longer acts on a request some time before the lease of its process expires, however
+// late the process sends it.
+func TestRequestOfAStalledProcess(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	q := w.sentQuote(ctx, "")
+	w.quotes.Now = func() time.Time { // each step takes 10 seconds
+		w.clock.move(10 * time.Second)
+		return w.clock.now()
+	}
+	var lease time.Time
+	w.bookings.Before = func(context.Context, string) error {
+		return w.Owner().QueryRow(ctx, `select accept_until from quotes where accept_until is not null`).Scan(&lease)
+	}
+	w.onQuote(ctx, q.ID, "accept").is(200)
+	if left := lease.Sub(w.bookings.Requests()[0].ValidUntil); left < 20*time.Second-time.Millisecond {
+		t.Errorf("the request is valid until %v before the end of the lease", left)
+	}
+}
+
 // TestRequestForTheBooking checks that the booking has the data of the quote, and is created on behalf of its caller.
 func TestRequestForTheBooking(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"time"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
@@ -17,9 +16,6 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 	"holdfast.dev/services/customers/internal/view"
 )
-
-// bookWithin is how long the request for a booking is valid; domain's lease of an accept is longer.
-const bookWithin = 10 * time.Second
 
 // errAccepting reports that another request or a completer is accepting the quote.
 var errAccepting = &operation.UnderWay{Err: apperr.ErrInProgress.WithMessage("The quote is being accepted. Retry shortly.")}
@@ -76,7 +72,7 @@ func (o *accept) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err 
 // Call requests the booking from bookings. It returns a refusal of bookings unchanged.
 func (o *accept) Call(ctx context.Context) error {
 	failpoint.Here("accept.marked")
-	in, err := o.quote.Booking(o.Now().Add(bookWithin))
+	in, err := o.quote.Booking(validUntil(o.quote.Accepting.Lease, o.Now()))
 	if err != nil {
 		return err
 	}

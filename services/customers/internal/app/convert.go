@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/lease"
 	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/patch"
@@ -32,6 +33,16 @@ type LeadConversion struct {
 // createWithin is the time after which bookings no longer acts on a request. It is longer than the time-outs of a call. It is
 // shorter than domain.Lease, so that a request is over before another process repeats it.
 const createWithin = 10 * time.Second
+
+// validUntil returns when bookings no longer acts on a request that begins now. A process that stalls after Begin has less time, so that its
+// request is over too before its lease expires.
+func validUntil(l lease.Lease, real time.Time) time.Time {
+	until, last := real.Add(createWithin), l.Until.Add(createWithin-domain.Lease)
+	if last.Before(until) {
+		return last
+	}
+	return until
+}
 
 // conversion converts a lead to a customer. Without a booking it is one transaction. With a booking, Begin selects the customer,
 // Call requests the booking from bookings, and Finish writes the rest. A conversion that bookings refuses changes nothing.
@@ -78,7 +89,7 @@ func (o *conversion) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, 
 func (o *conversion) Call(ctx context.Context) error {
 	failpoint.Here("convert.marked")
 	b, err := o.Bookings.Create(ctx, domain.LinkedBooking{
-		Key: "lead:" + o.lead.ID.String(), Lead: o.lead.ID, Body: o.lead.Conversion.Body, ValidUntil: o.Now().Add(createWithin),
+		Key: "lead:" + o.lead.ID.String(), Lead: o.lead.ID, Body: o.lead.Conversion.Body, ValidUntil: validUntil(o.lead.Conversion.Lease, o.Now()),
 	})
 	switch {
 	case err == nil:

@@ -86,16 +86,15 @@ func (o *creditNote) Begin(ctx context.Context, tx pg.Tx, begun string) (done bo
 	return false, o.lease(ctx, tx)
 }
 
-// lease takes over the request to payments, unless another process holds it.
+// lease takes over the request to payments, unless another process holds it. The version on which the earlier attempt has computed the
+// refund is not stored, so Call computes the refund again if payments has not recorded it.
 func (o *creditNote) lease(ctx context.Context, tx pg.Tx) (err error) {
 	real := o.Invoices.Now()
 	if o.note.Calling.Held(real) {
 		return operation.ErrUnderWay
 	}
 	o.note.Calling = o.note.Calling.Begin(real, "", "")
-	if o.version, err = store.AccountVersion(ctx, tx, o.note.Account()); err != nil {
-		return err
-	}
+	o.version = domain.NoVersion
 	o.note, err = store.UpdateCreditNote(ctx, tx, o.note, false)
 	return err
 }
@@ -200,7 +199,7 @@ func (o *creditNote) send(ctx context.Context) error {
 			return nil
 		}
 		if err == nil {
-			o.account, err = o.Accounts.whole(ctx, account)
+			o.account, err = o.Accounts.whole(ctx, account, o.version)
 		}
 		return err
 	}

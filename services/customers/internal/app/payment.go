@@ -89,7 +89,8 @@ func (o *receipt) decide(ctx context.Context, tx pg.Tx, id domain.PaymentID) (do
 	return current.Accept(id, o.in, at, o.match)
 }
 
-// resume takes over the request to payments, unless another process holds it.
+// resume takes over the request to payments, unless another process holds it. The version on which the earlier attempt has decided is
+// not stored, so Call makes the decision again if payments has not recorded the payment.
 func (o *receipt) resume(ctx context.Context, tx pg.Tx, id domain.PaymentID) (done bool, err error) {
 	if o.receipt, err = store.ReceiptForUpdate(ctx, tx, id); err != nil {
 		return false, err
@@ -104,8 +105,8 @@ func (o *receipt) resume(ctx context.Context, tx pg.Tx, id domain.PaymentID) (do
 	}
 	o.receipt.Calling = o.receipt.Calling.Begin(real, "", "")
 	store.PutReceiptCall(tx, o.receipt)
-	o.version, err = store.AccountVersion(ctx, tx, o.receipt.Account)
-	return false, err
+	o.version = domain.NoVersion
+	return false, nil
 }
 
 // Call records the payment with payments. If the account has moved, it makes the decision again.
@@ -115,7 +116,7 @@ func (o *receipt) Call(ctx context.Context) error {
 		failpoint.Here("receipt.recorded")
 		switch {
 		case err == nil:
-			o.account, err = o.whole(ctx, account)
+			o.account, err = o.whole(ctx, account, o.version)
 			return err
 		case !errors.Is(err, domain.ErrAccountMoved):
 			return refused(err)
@@ -130,9 +131,9 @@ func (o *receipt) Call(ctx context.Context) error {
 	return &operation.RefusedError{Err: errMoving}
 }
 
-// whole returns an account of payments. If it lacks entries, it applies all of them and returns nil.
-func (a *Accounts) whole(ctx context.Context, account domain.Account) (*domain.Account, error) {
-	if account.More {
+// whole returns an account of payments with the entries since a version. If it lacks entries, it applies all of them and returns nil.
+func (a *Accounts) whole(ctx context.Context, account domain.Account, since int64) (*domain.Account, error) {
+	if account.More || since == domain.NoVersion {
 		return nil, a.Refresh(ctx, account.AccountRef)
 	}
 	return &account, nil
@@ -146,13 +147,20 @@ func refused(err error) error {
 	return err
 }
 
-// again decides again whether the invoice accepts the payment.
+// again decides again whether the invoice accepts the payment. It returns an operation.UnderWay if another attempt has taken over or
+// ended the payment.
 func (o *receipt) again(ctx context.Context, tx pg.Tx) error {
-	if o.match != nil {
+	store.LockAccount(tx, o.receipt.Account)
+	stored, err := store.ReceiptForUpdate(ctx, tx, o.receipt.ID)
+	switch {
+	case errors.Is(err, domain.ErrPaymentNotFound), err == nil && !stored.Calling.Is(o.receipt.Calling.Lease):
+		return operation.ErrUnderWay
+	case err != nil:
+		return err
+	case o.match != nil:
 		_, err := o.decide(ctx, tx, o.receipt.ID)
 		return err
 	}
-	store.LockAccount(tx, o.receipt.Account) // a worker has no request
 	current, err := store.Invoice(ctx, tx, o.invoice)
 	if err != nil {
 		return err
@@ -259,7 +267,7 @@ func (o *reversal) Call(ctx context.Context) error {
 	if err != nil {
 		return refused(err)
 	}
-	o.account, err = o.whole(ctx, account)
+	o.account, err = o.whole(ctx, account, o.version)
 	return err
 }
 

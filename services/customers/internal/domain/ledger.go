@@ -2,6 +2,7 @@ package domain
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"holdfast.dev/libs/apperr"
@@ -155,6 +156,10 @@ type Receipt struct {
 	Reference *string
 	Calling   Accepting // the request to payments whose outcome is unknown; not under way: payments has recorded it
 }
+
+// NoVersion is a version that no account has. With it, payments only finds what it has recorded before, and otherwise responds that the
+// account has moved.
+const NoVersion int64 = math.MaxInt64
 
 // Dues are the sums of the opened, not voided invoices of an account.
 type Dues struct {

@@ -54,6 +54,44 @@ func TestLateRefusalOfAnIntent(t *testing.T) {
 	}
 }
 
+// TestBusyAfterAStall checks that a busy gateway does not end an intent or a refund for a process that stalled, if the completer has created
+// it in the meantime and the response was lost.
+func TestBusyAfterAStall(t *testing.T) {
+	t.Parallel()
+	stall := func(w *world, call string, complete func(context.Context) error) {
+		w.counting(func(got string, n int) error {
+			if got != call || n > 1 {
+				return nil
+			}
+			w.ahead.Add(int64(31 * time.Second))
+			w.gateway.After = onCall(call, 1, func() error { return errLost })
+			_ = complete(t.Context()) // the outcome is unknown
+			w.gateway.After = nil
+			return &domain.BusyError{RetryAfter: time.Second}
+		})
+	}
+	w := newWorld(t)
+	ctx := w.tenant()
+	stall(w, "create", w.completer.Run)
+	b := w.booked(ctx, 100)
+	w.post(ctx, b, key("k")).is(409, "idempotency_in_progress")
+	w.ahead.Add(int64(20 * time.Second))
+	w.post(ctx, b, key("k")).is(201)
+	if n := w.Count(`select count(*) from payment_intents`); n != 1 || w.gateway.Created() != 1 {
+		t.Errorf("%d intents, %d created", n, w.gateway.Created())
+	}
+	w = newWorld(t)
+	ctx = w.tenant()
+	p := w.paid(ctx, 1000)
+	stall(w, "refund", w.refunder.Run)
+	w.refund(ctx, refundOf(p, `,"amount_minor":100`), key("k")).is(409, "idempotency_in_progress")
+	w.ahead.Add(int64(20 * time.Second))
+	w.refund(ctx, refundOf(p, `,"amount_minor":100`), key("k")).is(201)
+	if n := w.Count(`select count(*) from refunds`); n != 1 || len(w.gateway.Refunds()) != 1 {
+		t.Errorf("%d refunds, %d created", n, len(w.gateway.Refunds()))
+	}
+}
+
 // TestCompleterLeavesTheCallsOfOthers checks that a completer ignores a call that another process ends or takes at the same moment.
 func TestCompleterLeavesTheCallsOfOthers(t *testing.T) {
 	t.Parallel()

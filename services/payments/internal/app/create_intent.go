@@ -215,13 +215,14 @@ func (o *createIntent) Finish(ctx context.Context, tx pg.Tx) (domain.Intent, err
 	return created, err
 }
 
-// Release ends the attempt to create an intent that the gateway refused.
+// Release ends the attempt to create an intent that the gateway refused. A gateway that is busy refuses without a look at earlier calls of
+// the attempt. The refusal therefore counts only if no other process has taken over the call.
 func (o *createIntent) Release(ctx context.Context, tx pg.Tx) error {
 	current, err := store.IntentForUpdate(ctx, tx, o.p.ID)
 	if err != nil {
 		return err
 	}
-	if current.Status != domain.Creating || current.Call.Attempt != o.p.Call.Attempt {
+	if current.Status != domain.Creating || !current.Call.Holds(o.p.Call.Lease) {
 		return operation.ErrUnderWay // read it again
 	}
 	current.Status, current.Call.Lease = domain.Refused, current.Call.End()

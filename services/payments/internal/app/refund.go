@@ -196,7 +196,7 @@ func (o *createRefund) giveBack(parts []domain.Allocation, cause error) error {
 // write writes the outcomes of parts that further parts follow.
 func (o *createRefund) write(ctx context.Context, tx pg.Tx) (err error) {
 	for _, s := range o.pending {
-		if o.r, err = o.recordOutcome(ctx, tx, o.r.ID, s.part, s.out, true); err != nil {
+		if o.r, err = o.recordOutcome(ctx, tx, o.r, s.part, s.out, true); err != nil {
 			return err
 		}
 	}
@@ -210,7 +210,7 @@ func (o *createRefund) Finish(ctx context.Context, tx pg.Tx) (domain.Refund, err
 		return store.RefundForUpdate(ctx, tx, o.r.ID)
 	}
 	last := o.pending[0]
-	return o.recordOutcome(ctx, tx, o.r.ID, last.part, last.out, false)
+	return o.recordOutcome(ctx, tx, o.r, last.part, last.out, false)
 }
 
 // Release records that the gateway refused all parts of the refund.
@@ -288,21 +288,21 @@ func (a *Refunds) leave(ctx context.Context, id domain.RefundID, cause error) er
 	return errors.Join(clientErr, err)
 }
 
-// recordOutcome writes the outcome of a part, unless it is already recorded. more reports that the process continues with the other
-// parts.
+// recordOutcome writes the outcome of a part of a refund whose calls the process holds, unless it is already recorded. A refusal counts only
+// if no other process has taken over the calls. more reports that the process continues with the other parts.
 func (a *Refunds) recordOutcome(
-	ctx context.Context, tx pg.Tx, id domain.RefundID, part domain.Allocation, out outcome, more bool,
+	ctx context.Context, tx pg.Tx, r domain.Refund, part domain.Allocation, out outcome, more bool,
 ) (domain.Refund, error) {
 	p, err := store.IntentForUpdate(ctx, tx, part.IntentID)
 	if err != nil {
 		return domain.Refund{}, err
 	}
-	current, err := store.RefundForUpdate(ctx, tx, id)
+	current, err := store.RefundForUpdate(ctx, tx, r.ID)
 	if err != nil {
 		return domain.Refund{}, err
 	}
 	found, ok := current.Allocation(part.ID)
-	if !ok || found.Status != domain.RefundCreating || out.refused != nil && found.Attempt != part.Attempt {
+	if !ok || found.Status != domain.RefundCreating || out.refused != nil && (found.Attempt != part.Attempt || !current.Lease.Holds(r.Lease)) {
 		return current, nil
 	}
 	next, note := current.Reported(part.ID, out.refund), out.refund.ID

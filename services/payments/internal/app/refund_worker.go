@@ -138,6 +138,6 @@ func (o *leftRefund) again(ctx context.Context, tx pg.Tx, part *domain.Allocatio
 	if err := store.BeginAttempt(ctx, tx, next); err != nil {
 		return err
 	}
-	*part = next
-	return store.LeaseRefund(ctx, tx, current.Resume(next.AttemptedAt))
+	*part, o.r.Lease = next, current.Resume(next.AttemptedAt).Lease
+	return store.LeaseRefund(ctx, tx, o.r)
 }
