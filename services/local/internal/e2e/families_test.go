@@ -51,6 +51,8 @@ func onUnit(unit, from, to string) string {
 	return `{"unit_id":"` + unit + `",` + fmt.Sprintf(slot, from, to) + `}`
 }
 
+func onBoat(from, to string) string { return `"service_id":"$service",` + onUnit("$unit", from, to)[1:] }
+
 // openInvoice creates an open invoice of 100.00.
 func openInvoice(t *testing.T, s *prover, sc fixture) {
 	t.Helper()
@@ -132,14 +134,15 @@ var families = []family{
 	{
 		name: "a boat with 4 seats, of which 2 are booked from 10:00 to 12:00",
 		set: func(t *testing.T, s *prover, sc fixture) {
-			sc.create(t, s.plain, "unit", "/units", `{"name":"Boat","booking_mode":"seats","capacity":4}`)
-			sc.create(t, s.plain, "booking", "/bookings", `{"guest_count":2,`+onUnit("$unit", "10:00", "12:00")[1:])
+			sc.create(t, s.plain, "service", "/services", `{"name":"Trips","duration_minutes":120,"slot_step_minutes":60}`)
+			sc.create(t, s.plain, "unit", "/units", `{"name":"Boat","booking_mode":"seats","capacity":4,"service_ids":["$service"]}`)
+			sc.create(t, s.plain, "booking", "/bookings", `{"guest_count":2,`+onBoat("10:00", "12:00"))
 		},
 		reads: []string{"/bookings/$booking", "/units/$unit"},
 		actions: []action{
-			{"join with 2", "POST", "/bookings", `{"guest_count":2,` + onUnit("$unit", "10:00", "12:00")[1:]},
-			{"join later with 3", "POST", "/bookings", `{"guest_count":3,` + onUnit("$unit", "12:00", "14:00")[1:]},
-			{"take the whole boat", "POST", "/bookings", `{"exclusive":true,"guest_count":1,` + onUnit("$unit", "12:00", "14:00")[1:]},
+			{"join with 2", "POST", "/bookings", `{"guest_count":2,` + onBoat("10:00", "12:00")},
+			{"join later with 3", "POST", "/bookings", `{"guest_count":3,` + onBoat("12:00", "14:00")},
+			{"take the whole boat", "POST", "/bookings", `{"exclusive":true,"guest_count":1,` + onBoat("12:00", "14:00")},
 			{"resize to 3", "PATCH", "/bookings/$booking", `{"guest_count":3}`},
 			{"move behind", "PATCH", "/bookings/$booking", `{"event_start_time":"12:00","event_end_time":"14:00"}`},
 			{"leave", "POST", "/bookings/$booking/cancel", `{}`},
@@ -205,9 +208,12 @@ var families = []family{
 		set: func(t *testing.T, s *prover, sc fixture) {
 			sentQuote(t, s, sc)
 			s.abandon(t, sc, "bookings", "/quotes/$quote/accept", "")
-			for _, booking := range s.plain.list(t, "/bookings?unit_id="+sc["unit"]) {
-				sc["booking"], _ = booking["id"].(string)
-			}
+			await(t, "the booking exists", func() bool {
+				for _, booking := range s.plain.list(t, "/bookings?unit_id="+sc["unit"]) {
+					sc["booking"], _ = booking["id"].(string)
+				}
+				return sc["booking"] != ""
+			})
 		},
 		reads: []string{"/quotes/$quote", "/invoices?customer_id=$customer", "/bookings?unit_id=$unit"},
 		actions: []action{
