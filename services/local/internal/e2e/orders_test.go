@@ -140,7 +140,7 @@ func (s *prover) check(t *testing.T, g *group, prefix prove.Schedule) ([]prove.S
 		g.later = append(g.later, played{r, steps})
 		return steps, nil
 	}
-	defer s.retire(t, r)
+	defer s.retire(t)
 	return steps, g.compare(steps, s.seen(t, g.family, r))
 }
 
@@ -174,9 +174,9 @@ func (s *prover) settle(t *testing.T, g *group) error {
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
-		s.retire(t, p.result)
 	}
 	g.later = nil
+	s.retire(t)
 	return nil
 }
 
@@ -385,7 +385,7 @@ func (s *prover) crash(t *testing.T, w operation, c crash, n int, want string) (
 		r.got[0] = s.clients[1].insist(t, w.method, path, body, key, definite...)
 		again = s.clients[1].insist(t, w.method, path, body, key, definite...)
 	}
-	defer s.retire(t, r)
+	defer s.retire(t)
 	seen := s.seen(t, w.family, r)
 	for end := time.Now().Add(30 * time.Second); w.lags && seen != want && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		seen = s.seen(t, w.family, r)
