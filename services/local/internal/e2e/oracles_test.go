@@ -69,7 +69,10 @@ func (s *prover) afterRuns(t *testing.T) error {
 	} {
 		wrong = append(wrong, rows(t, s.databases[c.service], c.sql)...)
 	}
-	if wrong = append(wrong, gaps(t, shared)...); len(wrong) > 0 {
+	if len(s.gaps) == 0 { // otherwise a seeded fault has left some
+		wrong = append(wrong, gaps(t, shared)...)
+	}
+	if len(wrong) > 0 {
 		return fmt.Errorf("%d objects are wrong: %v", len(wrong), wrong[:min(len(wrong), 10)])
 	}
 	return nil
