@@ -133,7 +133,7 @@ func (s *prover) wrongEvents(t *testing.T) (list []string) {
 }
 
 // record appends the result of a run to the file that the variable PROOF_RESULTS names, for docs/proof.md.
-func (s *prover) record(t *testing.T, test string, begin time.Time, result map[string]any) {
+func record(t *testing.T, test string, begin time.Time, result map[string]any) {
 	t.Helper()
 	file := os.Getenv("PROOF_RESULTS")
 	if file == "" {

@@ -43,7 +43,7 @@ func full() bool { return os.Getenv("TEST_SCALE") == "full" }
 func atMost(t *testing.T, short time.Duration) context.Context {
 	t.Helper()
 	if full() {
-		short = time.Hour
+		short = 2 * time.Hour
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), short)
 	t.Cleanup(cancel)
@@ -191,7 +191,7 @@ func (s *prover) settle(t *testing.T, g *group) error {
 // action follows the other. A short run takes a sample of groups.
 func (s *prover) everyOrder(t *testing.T, all []*group, short time.Duration, kind string) {
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	ctx, orders, complete, begin := atMost(t, short), 0, 0, time.Now()
+	ctx, orders, complete, violations, begin := atMost(t, short), 0, 0, 0, time.Now()
 	for i, g := range all {
 		if ctx.Err() != nil {
 			break
@@ -203,10 +203,11 @@ func (s *prover) everyOrder(t *testing.T, all []*group, short time.Duration, kin
 		}
 		if err != nil {
 			t.Error(err)
-		}
-		if orders += runs; completed {
+			violations++
+		} else if completed {
 			complete++
 		}
+		orders += runs
 		if full() {
 			t.Logf("%d of %d: %s: %d orders in %v", i+1, len(all), g, runs, time.Since(start).Round(time.Second))
 		}
@@ -215,7 +216,7 @@ func (s *prover) everyOrder(t *testing.T, all []*group, short time.Duration, kin
 	if orders == 0 && len(all) > 0 {
 		t.Error("no order was run")
 	}
-	s.record(t, kind, begin, map[string]any{"groups": len(all), "complete": complete, "orders": orders})
+	record(t, kind, begin, map[string]any{"groups": len(all), "complete": complete, "orders": orders, "violations": violations})
 }
 
 // preemptions is the largest number of preemptions: 2, or that of the variable PREEMPTIONS.
@@ -275,7 +276,7 @@ func operations(families []*family) (list []operation) {
 // break, and the same response to one more repetition. A short run takes a sample of writes.
 func (s *prover) everyCrash(t *testing.T, all []operation) {
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	ctx, counts, complete, begin := atMost(t, 20*time.Second), map[string]int{}, 0, time.Now()
+	ctx, counts, complete, violations, begin := atMost(t, 20*time.Second), map[string]int{}, 0, 0, time.Now()
 	for i, w := range all {
 		if ctx.Err() != nil {
 			break
@@ -283,8 +284,8 @@ func (s *prover) everyCrash(t *testing.T, all []operation) {
 		start := time.Now()
 		if err := s.crashes(ctx, t, w, counts); err != nil {
 			t.Error(err)
-		}
-		if ctx.Err() == nil {
+			violations++
+		} else if ctx.Err() == nil {
 			complete++
 		}
 		if full() {
@@ -295,7 +296,7 @@ func (s *prover) everyCrash(t *testing.T, all []operation) {
 	if len(counts) == 0 {
 		t.Error("nothing was broken")
 	}
-	s.record(t, "crashes", begin, map[string]any{"writes": len(all), "complete": complete, "crashes": counts})
+	record(t, "crashes", begin, map[string]any{"writes": len(all), "complete": complete, "crashes": counts, "violations": violations})
 }
 
 // crash is a way to break a write at the step or call with a number. It returns whether there is one with that number.

@@ -3,12 +3,15 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast.dev/services/local/internal/prove"
 )
@@ -112,15 +115,20 @@ func TestSeededFaults(t *testing.T) {
 	if !full() {
 		faults = []seeded{faults[rand.IntN(easy)]}
 	}
+	begin, runs := time.Now(), map[string]int{}
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
 			s := newProver(t, shared, f)
 			if n, err := s.find(t, f); err == nil {
 				t.Errorf("not found in %d runs", n)
 			} else {
+				runs[f.name] = n + 1
 				t.Logf("found in run %d: %s", n+1, err.Error()[:min(160, len(err.Error()))])
 			}
 		})
+	}
+	if found := slices.Sorted(maps.Values(runs)); len(found) > 0 {
+		record(t, "seeds", begin, map[string]any{"faults": len(faults), "found": len(found), "fewest": found[0], "most": found[len(found)-1]})
 	}
 }
 
