@@ -51,7 +51,9 @@ func onUnit(unit, from, to string) string {
 	return `{"unit_id":"` + unit + `",` + fmt.Sprintf(slot, from, to) + `}`
 }
 
-func onBoat(from, to string) string { return `"service_id":"$service",` + onUnit("$unit", from, to)[1:] }
+func onBoat(from, to string) string {
+	return `"service_id":"$service",` + onUnit("$unit", from, to)[1:]
+}
 
 // openInvoice creates an open invoice of 100.00.
 func openInvoice(t *testing.T, s *prover, sc fixture) {

@@ -378,7 +378,7 @@ func (s *prover) crash(t *testing.T, w operation, c crash, n int, want string) (
 		if w.method == work {
 			ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // a worker that crashed does not come again
 			defer cancel()
-			_ = s.gate.Open(ctx, path)
+			_ = s.guard.Open(ctx, path)
 			return
 		}
 		_, _ = s.clients[number].try(t, w.method, path, body, key)

@@ -27,7 +27,7 @@ var ordered = []string{"bookings", "customers", "payments"}
 
 const (
 	participants = 3
-	// worker is the participant whose background workers can run, by a gate. Those of the others have an empty database.
+	// worker is the participant whose background workers can run, by a guard. Those of the others have an empty database.
 	worker = participants - 1
 )
 
@@ -36,7 +36,7 @@ const (
 // platform do the work.
 type prover struct {
 	sched     *prove.Scheduler
-	gate      *prove.Gate    // of the workers of the participant worker
+	guard     *prove.Guard   // of the workers of the participant worker
 	calls     []*prove.Calls // one per participant
 	clients   []*client      // one per participant
 	processes []map[string]*replica
@@ -57,9 +57,9 @@ func newProver(t *testing.T, p *platform, faults ...seeded) *prover {
 	}
 	s := &prover{
 		plain: p.as(t, "DEMO_TEST_KEY"), sched: &prove.Scheduler{MaxWait: 40 * time.Millisecond}, databases: map[string]*pgx.Conn{},
-		objects: map[string]int{}, since: time.Now(), gate: &prove.Gate{Pass: func(sql string) bool { return !strings.Contains(sql, "from ") }},
+		objects: map[string]int{}, since: time.Now(), guard: &prove.Guard{Pass: func(sql string) bool { return !strings.Contains(sql, "from ") }},
 	}
-	s.gate.Busy = func() bool { return s.sched.Busy(worker) }
+	s.guard.Busy = func() bool { return s.sched.Busy(worker) }
 	s.sched.Blocked = prove.BlockedOn(p.database(t, "bookings"))
 	s.databases["webhooks"] = p.database(t, "webhooks")
 	s.gaps = gaps(t, p)
@@ -166,7 +166,7 @@ func (s *prover) participant(t *testing.T, p *platform, number int, own map[stri
 		}, idleTopics...)
 		if number == worker {
 			settings = append(settings, "WORKER_DATABASE_MAX_CONNS=40",
-				"WORKER_DATABASE_URL="+throughProxy(t, own[service]["WORKER_DATABASE_URL"], s.gate.Intercept(intercept)))
+				"WORKER_DATABASE_URL="+throughProxy(t, own[service]["WORKER_DATABASE_URL"], s.guard.Intercept(intercept)))
 		}
 		processes[service] = newReplica(t, service, programs[service], settings...)
 		address, stop, err := calls.Listen(service, processes[service].address)
@@ -246,7 +246,7 @@ func (s *prover) perform(t *testing.T, ctx context.Context, number int, sc fixtu
 		}
 		return got
 	}
-	if err := s.gate.Open(ctx, path); err != nil {
+	if err := s.guard.Open(ctx, path); err != nil {
 		t.Errorf("%s: %v", d.name, err)
 	}
 	return response{}

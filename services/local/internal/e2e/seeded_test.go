@@ -61,6 +61,21 @@ var seededFaults = []seeded{
 	{"a repeated payment is not resumed", "customers", []edit{
 		{"services/customers/internal/app/payment.go", "if begun == \"\" {\n\t\treturn false, o.begin", "if true {\n\t\treturn false, o.begin"},
 	}, "pay a part", ""},
+	{"a repeated credit note is not resumed", "customers", []edit{
+		{"services/customers/internal/app/credit_note.go", "if begun == \"\" {\n\t\taccount", "if true {\n\t\taccount"},
+	}, "credit a part and hand it back", ""},
+	{"a repeated refund is not resumed", "payments", []edit{
+		{"services/payments/internal/app/refund.go", "if found != nil {\n\t\treturn o.resume", "if found != nil && false {\n\t\treturn o.resume"},
+	}, "refund 40.00", ""},
+	{"a repeated intent is not resumed", "payments", []edit{
+		{"services/payments/internal/app/create_intent.go", "if found != nil {\n\t\treturn false, o.resume", "if found != nil && false {\n\t\treturn false, o.resume"},
+	}, "start to pay the rest", ""},
+	{"a credit note is issued while a payment is recorded", "customers", []edit{
+		{"services/customers/internal/app/credit_note.go", "if account.Calling {", "if account.Calling && false {"},
+	}, "pay the rest", "credit all"},
+	{"a lead is lost while it is converted", "customers", []edit{
+		{"services/customers/internal/app/lead.go", "if err == nil && l.Conversion.UnderWay() {", "if err == nil && false {"},
+	}, "convert it", "lose it"},
 	{"the conversion of a lead is not locked", "customers", []edit{
 		{"services/customers/internal/store/lead.go", `"for update of l"`, `""`},
 	}, "convert it into a customer", "lose it"},
@@ -70,28 +85,12 @@ var seededFaults = []seeded{
 	{"the response to an intent is recorded under another key", "payments", []edit{
 		{"libs/idemstore/store.go", "req.Key, req.Fingerprint[:], r.ExpiresAt", "req.Key+`x`, req.Fingerprint[:], r.ExpiresAt"},
 	}, "hand back 30.00", ""},
-	{"a payment that is recorded is recorded again", "payments", []edit{
-		{"services/payments/internal/app/money_account.go", "\t\tmove, err := decide(", "\t\tknown = nil\n\t\tmove, err := decide("},
-	}, "pay a part", ""},
 	{"the account of a booking is not locked", "payments", []edit{
 		{"services/payments/internal/store/money_account.go", "+ thatAccount + ` for update`", "+ thatAccount"},
 	}, "refund all", "hand back 30.00"},
-	{"the session of a boat is not locked", "bookings", []edit{
-		{"services/bookings/internal/store/session.go", `limit 1 for update`, `limit 1`},
-		{"services/bookings/internal/store/refs.go", `u.id = @unit for no key update of u`, `u.id = @unit`},
-	}, "join with 2", "join with 2"},
 	{"a confirmation has no event", "bookings", []edit{
 		{"services/bookings/internal/app/events.go", "Object: body, Previous: previous,", "Object: body, Previous: previous, Internal: b.Status == domain.Confirmed,"},
 	}, "confirm it", "change its notes"},
-	{"an invoice is read before it is locked", "customers", []edit{
-		{"services/customers/internal/store/invoice.go", "v.id = @id for update`, pg.Args{\"id\": id})\n\treturn invoices.Get(ctx, tx, id, \"\")", "false`, pg.Args{\"id\": id})\n\treturn invoices.Get(ctx, tx, id, \"for update of v\")"},
-	}, "pay the rest", "mark it uncollectible"},
-	{"the attempt of a late accept is not checked", "customers", []edit{
-		{"services/customers/internal/app/accept.go", "if !current.Accepting.Is(o.quote.Accepting.Lease) {", "if false {"},
-	}, "the completer accepts it", "decline it now"},
-	{"an intent is not locked", "payments", []edit{
-		{"services/payments/internal/store/intent.go", `intents.Get(ctx, tx, id, "for update")`, `intents.Get(ctx, tx, id, "")`},
-	}, "capture it", "release it"},
 	{"the catalogue has several writers", "bookings", []edit{
 		{"services/bookings/internal/store/catalogue.go", "select pg_advisory_xact_lock(hashtext('catalogue'),", "select (hashtext('catalogue')+"},
 	}, "stop the service", "take the unit from the service"},

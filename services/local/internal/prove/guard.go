@@ -7,27 +7,27 @@ import (
 	"sync"
 )
 
-// A Gate stands between the workers of a participant and PostgreSQL. It stops them at the statements that look for work, until Open
+// A Guard stands between the workers of a participant and PostgreSQL. It stops them at the statements that look for work, until Open
 // lets one pass.
-type Gate struct {
+type Guard struct {
 	// Pass reports which statements are no search for work, such as those that check a connection.
 	Pass func(sql string) bool
 	// Busy reports whether the worker does what it found.
 	Busy func() bool
 
-	mu     sync.Mutex
-	wanted string        // part of the statement that may pass
-	passed bool          // it has passed
-	again  chan struct{} // closed when it comes again
-	moved  chan struct{} // closed when wanted changes
+	mu       sync.Mutex
+	expected string        // part of the statement that may pass
+	passed   bool          // it has passed
+	again    chan struct{} // closed when it comes again
+	moved    chan struct{} // closed when expected changes
 }
 
 // Open lets the next statement pass that contains the text, and returns when the worker makes it again: it has then done what
 // it found.
-func (g *Gate) Open(ctx context.Context, text string) error {
+func (g *Guard) Open(ctx context.Context, text string) error {
 	g.mu.Lock()
 	again := make(chan struct{})
-	g.wanted, g.passed, g.again = text, false, again
+	g.expected, g.passed, g.again = text, false, again
 	if g.moved != nil {
 		close(g.moved)
 	}
@@ -36,7 +36,7 @@ func (g *Gate) Open(ctx context.Context, text string) error {
 	defer func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.wanted = ""
+		g.expected = ""
 	}()
 	select {
 	case <-again:
@@ -47,7 +47,7 @@ func (g *Gate) Open(ctx context.Context, text string) error {
 }
 
 // Intercept returns a function that stops round trips, and then calls next.
-func (g *Gate) Intercept(next func(*Round)) func(*Round) {
+func (g *Guard) Intercept(next func(*Round)) func(*Round) {
 	return func(r *Round) {
 		if !r.Within && !g.Pass(r.SQL) {
 			for admitted, moved := g.admit(r.SQL); !admitted; admitted, moved = g.admit(r.SQL) {
@@ -64,13 +64,13 @@ func (g *Gate) Intercept(next func(*Round)) func(*Round) {
 }
 
 // admit reports whether a statement may pass. If not, moved is closed when it may be different.
-func (g *Gate) admit(sql string) (ok bool, moved <-chan struct{}) {
+func (g *Guard) admit(sql string) (ok bool, moved <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.moved == nil {
 		g.moved = make(chan struct{})
 	}
-	if g.wanted == "" || !strings.Contains(sql, g.wanted) {
+	if g.expected == "" || !strings.Contains(sql, g.expected) {
 		return false, g.moved
 	}
 	if g.passed && g.Busy() { // it looks for more
@@ -78,7 +78,7 @@ func (g *Gate) admit(sql string) (ok bool, moved <-chan struct{}) {
 	}
 	if g.passed {
 		close(g.again)
-		g.wanted = ""
+		g.expected = ""
 		return false, g.moved
 	}
 	g.passed = true

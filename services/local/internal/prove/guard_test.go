@@ -11,14 +11,14 @@ import (
 	"holdfast.dev/libs/testservers"
 )
 
-// A gate lets one search for work pass each time, and everything that is no search.
-func TestGate(t *testing.T) {
+// A guard lets one search for work pass each time, and everything that is no search.
+func TestGuard(t *testing.T) {
 	u, err := url.Parse(testservers.Getenv(t, "TEST_POSTGRES_URL"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate := &Gate{Pass: func(sql string) bool { return !strings.Contains(sql, "from ") }, Busy: func() bool { return false }}
-	p, err := Listen(u.Host, gate.Intercept(func(*Round) {}))
+	guard := &Guard{Pass: func(sql string) bool { return !strings.Contains(sql, "from ") }, Busy: func() bool { return false }}
+	p, err := Listen(u.Host, guard.Intercept(func(*Round) {}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,14 +45,14 @@ func TestGate(t *testing.T) {
 			t.Errorf("%d searches passed, want %d", got, want)
 		}
 		within, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		if err := gate.Open(within, "relname = $1"); err != nil {
+		if err := guard.Open(within, "relname = $1"); err != nil {
 			t.Error(err)
 		}
 		cancel()
 	}
 	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if err := gate.Open(short, "from another table"); err == nil {
+	if err := guard.Open(short, "from another table"); err == nil {
 		t.Error("a search passed that does not exist")
 	}
 	stop() // the connection ends, and with it the round trip that waits
