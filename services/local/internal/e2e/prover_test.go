@@ -406,13 +406,27 @@ func (s *prover) settled(t *testing.T, f *family, all ...result) []string {
 		return texts
 	}
 	texts := look()
-	for since := time.Now(); f.lags && time.Since(since) < 2500*time.Millisecond; time.Sleep(100 * time.Millisecond) {
+	for since := time.Now(); f.lags && (time.Since(since) < 2500*time.Millisecond || !s.agree(t, all)); time.Sleep(100 * time.Millisecond) {
 		if now := look(); !slices.Equal(now, texts) {
 			texts, since = now, time.Now()
 		}
 	}
 	s.retire(t, !f.lags)
 	return texts
+}
+
+// agree reports whether bookings knows the newest version of the account of each run's booking.
+func (s *prover) agree(t *testing.T, all []result) bool {
+	t.Helper()
+	for _, r := range all {
+		if id := r.fixture["booking"]; id != "" {
+			owner := rows(t, s.databases["payments"], "select version::text from money_accounts where id = $1 and version > 0", stored(id))
+			if len(owner) > 0 && !slices.Equal(owner, rows(t, s.databases["bookings"], "select account_version::text from bookings where id = $1", stored(id))) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // retire removes what runs leave of the kinds of which a tenant can have a limited number. Units, of which a tenant can have more, stay while

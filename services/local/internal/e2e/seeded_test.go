@@ -67,9 +67,6 @@ var seededFaults = []seeded{
 	{"a repeated refund is not resumed", "payments", []edit{
 		{"services/payments/internal/app/refund.go", "if found != nil {\n\t\treturn o.resume", "if found != nil && false {\n\t\treturn o.resume"},
 	}, "refund 40.00", ""},
-	{"a repeated intent is not resumed", "payments", []edit{
-		{"services/payments/internal/app/create_intent.go", "if found != nil {\n\t\treturn false, o.resume", "if found != nil && false {\n\t\treturn false, o.resume"},
-	}, "start to pay the rest", ""},
 	{"a credit note is issued while a payment is recorded", "customers", []edit{
 		{"services/customers/internal/app/credit_note.go", "if account.Calling {", "if account.Calling && false {"},
 	}, "pay the rest", "credit all"},
