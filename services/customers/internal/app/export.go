@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"time"
 
 	"holdfast.dev/libs/caller"
@@ -48,44 +49,33 @@ func (a *Exports) Write(ctx context.Context, c domain.Customer, w io.Writer) err
 	if err != nil {
 		return err
 	}
-	bookings, stopBookings, err := begun(bodiesOf(ctx, a.Bookings, c.ID))
-	defer stopBookings()
-	if err != nil {
-		return err
+	type array struct {
+		name  string
+		pages bodies
 	}
-	intents, stopIntents, err := begun(bodiesOf(ctx, a.Payments, c.ID))
-	defer stopIntents()
-	if err != nil {
-		return err
+	arrays := []array{
+		{"bookings", bodiesOf(ctx, a.Bookings, c.ID)},
+		{"payment_intents", bodiesOf(ctx, a.Payments, c.ID)},
+		{"refunds", bodiesOf(ctx, a.Refunds, c.ID)},
+		{"events", a.events(ctx, c.ID)},
 	}
-	refunds, stopRefunds, err := begun(bodiesOf(ctx, a.Refunds, c.ID))
-	defer stopRefunds()
-	if err != nil {
-		return err
+	for i := range arrays {
+		all, stop, err := begun(arrays[i].pages)
+		defer stop()
+		if err != nil {
+			return err
+		}
+		arrays[i].pages = all
 	}
-	events, stopEvents, err := begun(a.events(ctx, c.ID))
-	defer stopEvents()
-	if err != nil {
-		return err
+	var own []array
+	for _, kind := range ownedByCustomer {
+		own = append(own, array{kind.name, a.owned(ctx, kind, c.ID, at)})
 	}
 	d := &document{w: w, out: fmt.Appendf(nil, `{"object":"customer_export","customer":%s`, customer)}
-	err = d.array("bookings", bookings)
-	for _, kind := range ownedByCustomer {
-		if err == nil {
-			err = d.array(kind.name, a.owned(ctx, kind, c.ID, at))
+	for _, all := range slices.Insert(arrays, 1, own...) {
+		if err := d.array(all.name, all.pages); err != nil {
+			return err
 		}
-	}
-	if err == nil {
-		err = d.array("payment_intents", intents)
-	}
-	if err == nil {
-		err = d.array("refunds", refunds)
-	}
-	if err == nil {
-		err = d.array("events", events)
-	}
-	if err != nil {
-		return err
 	}
 	return d.end()
 }

@@ -107,17 +107,9 @@ func (a *Leads) apply(ctx context.Context, to func(domain.LeadPatch, domain.Oper
 
 // save writes a changed lead with its event, if the change is visible.
 func (a *Leads) save(ctx context.Context, tx pg.Tx, current, next domain.Lead) (domain.Lead, error) {
-	was, err := outbox.Body(ctx, view.Lead, current)
-	if err != nil {
-		return domain.Lead{}, err
-	}
-	is, err := outbox.Body(ctx, view.Lead, next)
-	if err != nil {
-		return domain.Lead{}, err
-	}
-	previous := outbox.Diff(was, is)
-	if string(previous) == "{}" {
-		return current, nil
+	previous, err := outbox.Previous(ctx, view.Lead, current, next)
+	if err != nil || string(previous) == "{}" {
+		return current, err
 	}
 	updated, err := store.UpdateLead(ctx, tx, next)
 	if err != nil {

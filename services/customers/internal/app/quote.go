@@ -260,26 +260,19 @@ func (a *Quotes) expire(ctx context.Context, tx pg.Tx, q domain.Quote, now time.
 
 // save writes the changed quote with its event, if the change is visible.
 func (a *Quotes) save(ctx context.Context, tx pg.Tx, current, next domain.Quote) (domain.Quote, error) {
-	before, err := outbox.Body(ctx, view.Quote, current)
-	if err != nil {
-		return domain.Quote{}, err
-	}
-	after, err := outbox.Body(ctx, view.Quote, next)
-	if err != nil {
-		return domain.Quote{}, err
-	}
-	previous := outbox.Diff(before, after)
-	if string(previous) == "{}" {
-		return current, nil
+	previous, err := outbox.Previous(ctx, view.Quote, current, next)
+	if err != nil || string(previous) == "{}" {
+		return current, err
 	}
 	saved, err := store.UpdateQuote(ctx, tx, next)
 	if err != nil {
 		return domain.Quote{}, err
 	}
-	if after, err = outbox.Body(ctx, view.Quote, saved); err != nil {
+	body, err := outbox.Body(ctx, view.Quote, saved)
+	if err != nil {
 		return domain.Quote{}, err
 	}
-	return saved, outbox.Emit(ctx, tx, a.Wake, quoteUpdated(saved, after, previous))
+	return saved, outbox.Emit(ctx, tx, a.Wake, quoteUpdated(saved, body, previous))
 }
 
 // sent moves the lead of a sent quote to quoted, and stores the clock by which the quote expires.

@@ -65,21 +65,8 @@ func (a *Accounts) Connect(ctx context.Context, live bool, keys domain.Keys) (do
 		}
 		current.Country, current.PublishableKey = country, keys.Publishable
 		current.SecretKey, current.SecretLast4, current.DisconnectedAt = keys.Secret, domain.Last4(string(keys.Secret)), nil
-		if keys.Webhook != "" {
-			current.Events = domain.EventsOK
-		}
-		if current.Version == 0 {
-			out, err = a.Store.Insert(ctx, tx, current)
-		} else {
-			out, err = a.Store.Update(ctx, tx, current)
-		}
-		if err == nil && keys.Webhook != "" {
-			err = a.Store.AddWebhookSecret(ctx, tx, out.ID, keys.Webhook, a.Now())
-		}
-		if err != nil {
-			return err
-		}
-		return emitAccount(ctx, tx, before, out, keys.Webhook)
+		out, err = a.save(ctx, tx, before, current, keys.Webhook, a.Now())
+		return err
 	})
 	return out, err
 }
@@ -127,16 +114,8 @@ func (a *Accounts) Rotate(ctx context.Context, live bool, keys domain.Keys, over
 		}
 		before := current
 		current.PublishableKey, current.SecretKey, current.SecretLast4 = keys.Publishable, keys.Secret, domain.Last4(string(keys.Secret))
-		if given.Webhook != "" {
-			current.Events = domain.EventsOK
-		}
-		if out, err = a.Store.Update(ctx, tx, current); err == nil && given.Webhook != "" {
-			err = a.Store.AddWebhookSecret(ctx, tx, out.ID, given.Webhook, a.Now().Add(overlap))
-		}
-		if err != nil {
-			return err
-		}
-		return emitAccount(ctx, tx, before, out, given.Webhook)
+		out, err = a.save(ctx, tx, before, current, given.Webhook, a.Now().Add(overlap))
+		return err
 	})
 	return out, err
 }
@@ -150,10 +129,8 @@ func (a *Accounts) Disconnect(ctx context.Context) (out domain.Account, err erro
 		}
 		before, now := current, a.Now().UTC()
 		current.DisconnectedAt = &now
-		if out, err = a.Store.Update(ctx, tx, current); err != nil {
-			return err
-		}
-		return emitAccount(ctx, tx, before, out, "")
+		out, err = a.save(ctx, tx, before, current, "", now)
+		return err
 	})
 	return out, err
 }
@@ -169,11 +146,30 @@ func (a *Accounts) noteEvents(ctx context.Context, id domain.AccountID, run doma
 		if after.Events = run.Events(before.Events, signed); after.Events == before.Events {
 			return nil
 		}
-		if after, err = a.Store.Update(ctx, tx, after); err != nil {
-			return err
-		}
-		return emitAccount(ctx, tx, before, after, "")
+		_, err = a.save(ctx, tx, before, after, "", time.Time{})
+		return err
 	})
+}
+
+// save writes an account, adds its new webhook secret, if one is given, and emits the event. Earlier secrets remain valid until end.
+func (a *Accounts) save(
+	ctx context.Context, tx pg.Tx, before, next domain.Account, webhook domain.Secret, end time.Time,
+) (saved domain.Account, err error) {
+	if webhook != "" {
+		next.Events = domain.EventsOK
+	}
+	if next.Version == 0 {
+		saved, err = a.Store.Insert(ctx, tx, next)
+	} else {
+		saved, err = a.Store.Update(ctx, tx, next)
+	}
+	if err == nil && webhook != "" {
+		err = a.Store.AddWebhookSecret(ctx, tx, saved.ID, webhook, end)
+	}
+	if err != nil {
+		return domain.Account{}, err
+	}
+	return saved, emitAccount(ctx, tx, before, saved, webhook)
 }
 
 // emitAccount adds the event of a change. before has no version if the account is new. The relay of the running service publishes

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/outbox"
@@ -89,41 +90,35 @@ func (a *Intents) applyDispute(ctx context.Context, tx pg.Tx, p domain.Intent, b
 		if !begun.Status.Open() {
 			begun.Status = domain.DisputeNeedsResponse
 		}
-		var err error
-		if begun, err = store.PutDispute(ctx, tx, p, begun); err != nil {
-			return err
-		}
-		body, err := renderDispute(p, begun)
-		if err != nil {
-			return err
-		}
-		if err := outbox.Emit(ctx, tx, a.Wake, disputeOpened(begun, body)); err != nil {
-			return err
-		}
 		tx.AfterCommit(a.Metrics.disputeOpened)
-		if !closed {
-			return nil
+		if err := a.putDispute(ctx, tx, p, begun, disputeOpened); err != nil || !closed {
+			return err
 		}
 	}
-	if closed {
-		at := a.now(ctx)
-		d.ClosedAt = &at
-	}
-	d, err := store.PutDispute(ctx, tx, p, d)
-	if err != nil || !closed {
+	if !closed {
+		_, err := store.PutDispute(ctx, tx, p, d)
 		return err
 	}
-	body, err := renderDispute(p, d)
+	at := a.now(ctx)
+	d.ClosedAt = &at
+	tx.AfterCommit(func() { a.Metrics.disputeClosed(d.Status.Outcome()) })
+	return a.putDispute(ctx, tx, p, d, disputeClosed)
+}
+
+// putDispute writes a dispute with its event.
+func (a *Intents) putDispute(
+	ctx context.Context, tx pg.Tx, p domain.Intent, d domain.Dispute, event func(domain.Dispute, json.RawMessage) outbox.Event,
+) error {
+	d, err := store.PutDispute(ctx, tx, p, d)
 	if err != nil {
 		return err
 	}
-	tx.AfterCommit(func() { a.Metrics.disputeClosed(d.Status.Outcome()) })
-	return outbox.Emit(ctx, tx, a.Wake, disputeClosed(d, body))
-}
-
-func renderDispute(p domain.Intent, d domain.Dispute) ([]byte, error) {
-	return contract.Encode(internalapi.Dispute{
+	body, err := contract.Encode(internalapi.Dispute{
 		ID: d.ID, PaymentIntentID: string(p.GatewayID), BookingID: p.BookingID.String(), Amount: d.Amount.Minor, Currency: d.Amount.Currency,
 		Reason: d.Reason, Status: string(d.Status), Outcome: d.Status.Outcome(), DueBy: d.DueBy,
 	})
+	if err != nil {
+		return err
+	}
+	return outbox.Emit(ctx, tx, a.Wake, event(d, body))
 }

@@ -146,18 +146,13 @@ func (a *Intents) apply(
 
 // write writes a change of an intent that the transaction has locked, with its event.
 func (a *Intents) write(ctx context.Context, tx pg.Tx, current, next domain.Intent) (domain.Intent, error) {
-	before, err := outbox.Body(ctx, view.Intent, current)
-	if err != nil {
-		return domain.Intent{}, err
-	}
-	after, err := outbox.Body(ctx, view.Intent, next)
+	previous, err := outbox.Previous(ctx, view.Intent, current, next)
 	if err != nil {
 		return domain.Intent{}, err
 	}
 	if next.RefundedElsewhere < current.RefundedElsewhere || next.Refunded < current.Refunded { // a refund that may have counted has failed
 		store.WakeOwed(tx, next.BookingID, next.GatewayID, a.Now())
 	}
-	previous := outbox.Diff(before, after)
 	if string(previous) == "{}" && next.FailedCharge == current.FailedCharge {
 		switch {
 		case next.Money() != current.Money(), next.Charges != current.Charges, next.Refunds != current.Refunds, next.EverDisputed != current.EverDisputed:

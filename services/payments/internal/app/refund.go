@@ -325,15 +325,10 @@ func (a *Refunds) recordOutcome(
 // write writes the change of a part and the amount it holds of its intent. It emits an event if the change is visible. The
 // transaction has locked the intent and the refund.
 func (a *Refunds) write(ctx context.Context, tx pg.Tx, current, next domain.Refund, part domain.Allocation) (domain.Refund, error) {
-	before, err := outbox.Body(ctx, view.Refund, current)
+	previous, err := outbox.Previous(ctx, view.Refund, current, next)
 	if err != nil {
 		return domain.Refund{}, err
 	}
-	after, err := outbox.Body(ctx, view.Refund, next)
-	if err != nil {
-		return domain.Refund{}, err
-	}
-	previous := outbox.Diff(before, after)
 	visible := next.Shown && (!current.Shown || string(previous) != "{}")
 	changed, _ := next.Allocation(part.ID)
 	if err := a.wakeOwed(ctx, tx, current, changed); err != nil {
