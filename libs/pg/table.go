@@ -66,6 +66,7 @@ type Table[T any] struct {
 	name, alias      string
 	key              string
 	inserted, update []string
+	others           bool // it has columns from other tables
 	missing          error
 	fields           func(*T) Fields
 	rows             sync.Pool // of *scanned[T]
@@ -94,6 +95,7 @@ func NewTable[T any](name, alias string, missing error, fields func(*T) Fields) 
 		if !strings.Contains(column, " ") {
 			column = alias + "." + column
 		}
+		t.others = t.others || strings.Contains(column, "(select ")
 		columns = append(columns, column)
 	}
 	if len(f.Fixed) > 0 {
@@ -157,8 +159,14 @@ func (t *Table[T]) One(ctx context.Context, q Q, where string, args Args) (T, er
 	return One(ctx, q, t.Scan, t.missing, t.Own+where, args)
 }
 
-// Get reads the row with an id. lock is what follows the condition, such as "for update".
+// Get reads the row with an id. lock is what follows the condition, such as "for update". If the row has columns from other tables, a
+// separate statement of the same round trip locks it first: a statement that waits for a lock reads other tables as of its start.
 func (t *Table[T]) Get(ctx context.Context, q Q, id any, lock string) (T, error) {
+	if tx, ok := q.(Tx); ok && t.others && lock != "" {
+		Queue(tx, "lock "+t.name, fmt.Sprintf(`select from %[1]s %[2]s where %[2]s.tenant_id = @tenant and %[2]s.livemode = @live and %[2]s.id = @id %[3]s`,
+			t.name, t.alias, lock), Args{"id": id})
+		lock = ""
+	}
 	return t.One(ctx, q, t.alias+".id = @id "+lock, Args{"id": id})
 }
 

@@ -76,6 +76,7 @@ func LockDue(ctx context.Context, tx pg.Tx, id domain.BookingID, wait bool) (k d
 	b := &pgx.Batch{}
 	b.Queue(`select u.id from units u where u.tenant_id = @tenant and u.livemode = @live
 		and u.id = (select b.unit_id from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id) for no key update`+skip, args).Query(pg.FirstInto(&unit, pgx.RowTo[domain.UnitID]))
+	b.Queue(`select from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id for update`+skip, args) // as in pg.Table.Get
 	b.Queue(bookings.Own+`b.id = @id for update`+skip, args).Query(pg.FirstInto(&found, bookings.Scan))
 	b.Queue(testclock.Known, args).Query(pg.FirstInto(&known, pgx.RowToStructByName[testclock.Clock]))
 	if err := pg.Send(ctx, tx, b, "lock booking"); err != nil {

@@ -88,11 +88,9 @@ func Invoice(ctx context.Context, q pg.Q, id domain.InvoiceID) (domain.Invoice, 
 	return invoices.Get(ctx, q, id, "")
 }
 
-// InvoiceForUpdate locks the row until the transaction ends. A separate statement reads it after the lock. A single statement that
-// waits for the lock would read the payments as of its start.
+// InvoiceForUpdate locks the row until the transaction ends.
 func InvoiceForUpdate(ctx context.Context, tx pg.Tx, id domain.InvoiceID) (domain.Invoice, error) {
-	pg.Queue(tx, "lock invoice", `select from invoices v where v.tenant_id = @tenant and v.livemode = @live and v.id = @id for update`, pg.Args{"id": id})
-	return invoices.Get(ctx, tx, id, "")
+	return invoices.Get(ctx, tx, id, "for update")
 }
 
 // CustomerForReference reads a customer that a row of the transaction is to reference, and prevents its erasure until the

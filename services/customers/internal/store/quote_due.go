@@ -105,6 +105,7 @@ func lockQuote(ctx context.Context, tx pg.Tx, id domain.QuoteID, lock string) (q
 	var found *domain.Quote
 	var known *testclock.Clock
 	b := &pgx.Batch{}
+	b.Queue(`select from quotes q where q.tenant_id = @tenant and q.livemode = @live and q.id = @id`+lock, pg.Args{"id": id}) // as in pg.Table.Get
 	b.Queue(quotes.Own+`q.id = @id`+lock, pg.Args{"id": id}).Query(pg.FirstInto(&found, quotes.Scan))
 	b.Queue(testclock.Known, pg.Args{}).Query(pg.FirstInto(&known, pgx.RowToStructByName[testclock.Clock]))
 	if err := pg.Send(ctx, tx, b, "lock quote"); err != nil {
