@@ -127,7 +127,7 @@ prove: build # run every order and every crash, find the seeded faults, and writ
 
 MINUTES ?= 60
 history: build # drive the whole API under faults for MINUTES, and check what clients and the event log saw (docs/consistency.md)
-	@HISTORY=$(MINUTES) $(GO) test -C services/local -vet=off -count=1 -v -timeout 0 -run '^TestHistory$$' ./internal/e2e
+	@HISTORY=$(MINUTES) $(GO) test -C services/local -vet=off -count=1 -v -timeout 0 -run TestHistory ./internal/e2e
 
 drill: build ## Test: run the recovery drill of docs/operations/back-up.md: kill everything under load, restore to moments, repair, and check
 	@DRILL=full $(GO) test -C services/local -vet=off -count=1 -v -timeout 40m ./internal/e2e -run TestRecoveryDrill

@@ -20,15 +20,26 @@ import (
 
 // Pair is a PostgreSQL server with a standby that streams from it, both on loopback.
 type Pair struct {
-	URL     string // of both, as the superuser: connections go to the one that accepts writes
-	Delay   func() // stops the stream to the standby, as a slow network does
-	Kill    func() // kills the primary as a power failure does
-	Promote func() // makes the standby accept writes
+	URL string // of both, as the superuser: connections go to the one that accepts writes
 
-	t    testing.TB
-	bin  string
-	dir  string
-	user *syscall.Credential
+	t                testing.TB
+	bin              string
+	dir              string
+	user             *syscall.Credential
+	primary, standby server
+}
+
+// server is one of the two servers.
+type server struct {
+	data string
+	port int
+	url  string
+	pid  int
+	kill func()
+}
+
+func (p *Pair) at(name string, port int) server {
+	return server{data: filepath.Join(p.dir, name), port: port, url: fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", port)}
 }
 
 const startLimit = time.Minute
@@ -40,31 +51,51 @@ func StartPair(t testing.TB, synchronous bool) *Pair {
 	p := &Pair{t: t}
 	p.find()
 	first, second := freePort(t), freePort(t)
-	primary, standby := filepath.Join(p.dir, "primary"), filepath.Join(p.dir, "standby")
-	p.tool("initdb", "-D", primary, "-U", "postgres", "-A", "trust", "--no-sync")
-	server, kill := p.serve(primary, first)
-	p.Kill = kill
-	p.Delay = func() { signal(t, server, "walsender", syscall.SIGSTOP) }
-	one := fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", first)
-	p.tool("pg_basebackup", "-D", standby, "-d", one+"&application_name=standby", "-R", "-X", "stream", "-c", "fast")
-	p.serve(standby, second)
-	if synchronous {
-		exec(t, one, `alter system set synchronous_standby_names = 'standby'`, `select pg_reload_conf()`)
-	}
-	await(t, "the standby streams", func() bool {
-		conn := connect(t, one)
-		defer func() { _ = conn.Close(context.Background()) }()
-		var n int
-		err := conn.QueryRow(context.Background(), `select count(*) from pg_stat_replication where state = 'streaming' and (sync_state = 'sync' or not $1)`, synchronous).Scan(&n)
-		return err == nil && n == 1
-	})
-	p.Promote = func() { p.tool("pg_ctl", "promote", "-D", standby, "-w", "-t", "60") }
+	p.primary, p.standby = p.at("first", first), p.at("second", second)
+	p.tool("initdb", "-D", p.primary.data, "-U", "postgres", "-A", "trust", "--no-sync")
+	p.serve(&p.primary)
+	p.follow(synchronous)
 	q := url.Values{"host": {"127.0.0.1,127.0.0.1"}, "port": {fmt.Sprintf("%d,%d", first, second)}, "target_session_attrs": {"read-write"}, "sslmode": {"disable"}}
 	p.URL = "postgres://postgres@/postgres?" + q.Encode()
 	return p
 }
 
-// find finds the programs, and a folder and a user for the servers, which do not run as root.
+// Delay stops the stream to the standby, as a slow network does.
+func (p *Pair) Delay() { signal(p.t, p.primary.pid, "walsender", syscall.SIGSTOP) }
+
+// Kill kills the primary as a power failure does.
+func (p *Pair) Kill() { p.primary.kill() }
+
+// Promote makes the standby accept writes.
+func (p *Pair) Promote() { p.tool("pg_ctl", "promote", "-D", p.standby.data, "-w", "-t", "60") }
+
+// Rejoin makes the killed primary a synchronous standby of the promoted one, with a new copy of its data.
+func (p *Pair) Rejoin() {
+	p.primary, p.standby = p.standby, p.primary
+	if err := os.RemoveAll(p.standby.data); err != nil {
+		p.t.Fatal(err)
+	}
+	p.follow(true)
+}
+
+// follow starts the standby with a copy of the primary's data.
+func (p *Pair) follow(synchronous bool) {
+	p.t.Helper()
+	one := p.primary.url
+	p.tool("pg_basebackup", "-D", p.standby.data, "-d", one+"&application_name=standby", "-R", "-X", "stream", "-c", "fast")
+	p.serve(&p.standby)
+	if synchronous {
+		exec(p.t, one, `alter system set synchronous_standby_names = 'standby'`, `select pg_reload_conf()`)
+	}
+	await(p.t, "the standby streams", func() bool {
+		conn := connect(p.t, one)
+		defer func() { _ = conn.Close(context.Background()) }()
+		var n int
+		err := conn.QueryRow(context.Background(), `select count(*) from pg_stat_replication where state = 'streaming' and (sync_state = 'sync' or not $1)`, synchronous).Scan(&n)
+		return err == nil && n == 1
+	})
+}
+
 func (p *Pair) find() {
 	p.t.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pg_basebackup")
@@ -105,13 +136,13 @@ func (p *Pair) tool(name string, args ...string) {
 	}
 }
 
-// serve starts a server and waits until it listens. kill ends it and all its processes at once.
-func (p *Pair) serve(data string, port int) (pid int, kill func()) {
+// serve starts a server and waits until it listens. Its kill ends it and all its processes at once.
+func (p *Pair) serve(s *server) {
 	p.t.Helper()
-	cmd := p.command("postgres", "-D", data, "-p", strconv.Itoa(port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
+	cmd := p.command("postgres", "-D", s.data, "-p", strconv.Itoa(s.port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
 		"-c", "max_connections=400", "-c", "shared_buffers=32MB", "-c", "wal_level=replica", "-c", "wal_receiver_timeout=5s",
 		"-c", "fsync=off") // the machine goes on when the server is killed
-	log, err := os.Create(data + ".log")
+	log, err := os.Create(s.data + ".log")
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -122,7 +153,13 @@ func (p *Pair) serve(data string, port int) (pid int, kill func()) {
 	}
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
-	kill = func() {
+	s.pid = cmd.Process.Pid
+	s.kill = func() {
+		select {
+		case <-ended: // its number can be that of another process now
+			return
+		default:
+		}
 		list := children(cmd.Process.Pid)
 		_ = cmd.Process.Kill()
 		for _, child := range list { // they would complete their statements
@@ -130,15 +167,14 @@ func (p *Pair) serve(data string, port int) (pid int, kill func()) {
 		}
 		<-ended
 	}
-	p.t.Cleanup(kill)
+	p.t.Cleanup(s.kill)
 	await(p.t, "PostgreSQL listens", func() bool {
-		conn, err := pgx.Connect(context.Background(), fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", port))
+		conn, err := pgx.Connect(context.Background(), s.url)
 		if err == nil {
 			_ = conn.Close(context.Background())
 		}
 		return err == nil
 	})
-	return cmd.Process.Pid, kill
 }
 
 // children returns the ids of the processes of a server.

@@ -76,27 +76,29 @@ func (l *eventLog) add(e history.Event) {
 
 // take waits for the events of all versions that an epoch saw. It returns all events of its objects and of those that its operations
 // changed, and forgets them, and what is too old to be of an epoch.
-func (l *eventLog) take(e *epoch, patience time.Duration) (events []history.Event) {
-	for end := time.Now().Add(patience); !l.complete(e) && time.Now().Before(end); {
+func (l *eventLog) take(e *epoch, patience time.Duration) (events []history.Event, took time.Duration) {
+	begin := time.Now()
+	for end := begin.Add(patience); !l.complete(e) && time.Now().Before(end); {
 		time.Sleep(50 * time.Millisecond)
 	}
+	took = time.Since(begin)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	wanted := map[string]bool{}
+	selected := map[string]bool{}
 	for id := range e.versions {
-		wanted[id] = true
+		selected[id] = true
 	}
 	for _, op := range e.ops {
 		for _, id := range l.byKey[op.Key] {
-			wanted[id] = true
+			selected[id] = true
 		}
 		delete(l.byKey, op.Key)
 	}
-	for id := range wanted {
+	for id := range selected {
 		events = append(events, l.byObject[id]...)
 	}
 	for id, at := range l.arrived {
-		if wanted[id] || time.Since(at) > 10*time.Minute {
+		if selected[id] || time.Since(at) > 10*time.Minute {
 			for _, e := range l.byObject[id] {
 				delete(l.byKey, e.Key)
 			}
@@ -104,7 +106,7 @@ func (l *eventLog) take(e *epoch, patience time.Duration) (events []history.Even
 			delete(l.arrived, id)
 		}
 	}
-	return events
+	return events, took
 }
 
 func (l *eventLog) complete(e *epoch) bool {

@@ -32,6 +32,7 @@ type nemesis struct {
 	proxies *toxiproxy.ApiServer
 	links   []*toxiproxy.Proxy
 	pair    *pgtest.Pair // nil: a single server
+	second  []*replica   // of bookings, customers and the gateway
 	faults  []func(t *testing.T, h *historyRun) string
 
 	mu     sync.Mutex
@@ -39,7 +40,7 @@ type nemesis struct {
 }
 
 // newNemesis starts a platform with proxies. A long run has a synchronous standby and, if it is installed, Apache Kafka.
-func newNemesis(t *testing.T, long bool) (*platform, *nemesis) {
+func newNemesis(t *testing.T, long bool, faults ...seeded) (*platform, *nemesis) {
 	t.Helper()
 	n := &nemesis{struck: map[string]int{}}
 	n.proxies = toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
@@ -48,13 +49,18 @@ func newNemesis(t *testing.T, long bool) (*platform, *nemesis) {
 	if long {
 		n.pair = pgtest.StartPair(t, true)
 		settings = []string{"DATABASE_URL=" + n.pair.URL}
-		n.faults = append(n.faults, n.clock, n.restart)
+		n.faults = append(n.faults, n.clock, n.restart, n.failover)
 	}
 	var err error
 	if n.p, err = newPlatform(settings...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(n.p.remove)
+	for _, f := range faults {
+		if err := os.Rename(f.build(t), filepath.Join(n.p.root, "bin", f.service)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, service := range proto.ServiceNames() {
 		n.wrap(t, service)
 	}
@@ -68,7 +74,22 @@ func newNemesis(t *testing.T, long bool) (*platform, *nemesis) {
 		n.p.kill(t, service)
 	}
 	n.p.as(t, "DEMO_TEST_KEY")
+	n.replicate(t)
 	return n.p, n
+}
+
+// replicate starts a second process of some services, with the proxies of the first one.
+func (n *nemesis) replicate(t *testing.T) {
+	t.Helper()
+	var upstreams []string
+	for _, service := range []string{"bookings", "customers", "gateway"} { // the gateway last
+		r := newReplica(t, service, filepath.Join(n.p.root, "bin", service+".program"), upstreams...)
+		r.start(t, n.p)
+		t.Cleanup(r.stop)
+		n.second = append(n.second, r)
+		_, port, _ := strings.Cut(r.address, ":")
+		upstreams = append(upstreams, "UPSTREAM_"+strings.ToUpper(service)+"_URL=http://127.0.0.1:"+n.link(t, "gateway 2 to "+service, port))
+	}
 }
 
 // wrap puts a script in the place of a service's executable. It reads variables from a file that does not exist yet.
@@ -87,7 +108,7 @@ func (n *nemesis) wrap(t *testing.T, service string) {
 // proxied are the variables with addresses that a proxy can replace, and addresses the places of ports in them.
 var (
 	proxied   = regexp.MustCompile(`^(UPSTREAM_[A-Z]+_URL|(WORKER_)?DATABASE_URL|REDIS_URL|STRIPE_URL)$`)
-	addresses = regexp.MustCompile(`(127\.0\.0\.1:|port=|%2C)([0-9]+)`)
+	addresses = regexp.MustCompile(`(127\.0\.0\.1:|port=|%2C)([0-9]{4,5})\b`)
 )
 
 // between puts a proxy into each connection of a service.
@@ -129,20 +150,27 @@ func (n *nemesis) link(t *testing.T, name, port string) string {
 	return proxy.Listen[strings.LastIndex(proxy.Listen, ":")+1:]
 }
 
-// base returns the base URL for clients with a credential, through a proxy.
-func (n *nemesis) base(t *testing.T, p *platform, session string) string {
+// bases returns the base URLs of the two gateways for clients with a credential, through proxies.
+func (n *nemesis) bases(t *testing.T, session string) (urls [2]string) {
 	t.Helper()
-	u, err := url.Parse(p.env["BASE_URL"])
+	u, err := url.Parse(n.p.env["BASE_URL"])
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.Host = "127.0.0.1:" + n.link(t, session+" to gateway", u.Port())
-	return u.String()
+	_, other, _ := strings.Cut(n.second[len(n.second)-1].address, ":")
+	for i, port := range []string{u.Port(), other} {
+		u.Host = "127.0.0.1:" + n.link(t, session+" to gateway", port)
+		urls[i] = u.String()
+	}
+	return urls
 }
 
 // strike lets the clients work for a moment, and then makes something fail.
 func (n *nemesis) strike(t *testing.T, h *historyRun) {
 	time.Sleep(time.Duration(500+rand.IntN(2000)) * time.Millisecond)
+	if len(n.faults) == 0 {
+		return
+	}
 	if kind := n.faults[rand.IntN(len(n.faults))](t, h); kind != "" {
 		n.mu.Lock()
 		defer n.mu.Unlock()
@@ -174,8 +202,16 @@ func (n *nemesis) victims() []string {
 	return list
 }
 
-// kill kills a process, which the supervisor starts again.
+// kill kills a process, which the supervisor starts again, or a replica.
 func (n *nemesis) kill(t *testing.T, _ *historyRun) string {
+	if rand.IntN(5) == 0 {
+		r := n.second[rand.IntN(len(n.second))]
+		_ = r.cmd.Process.Kill()
+		r.killed(t)
+		time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond)
+		r.start(t, n.p)
+		return "kill"
+	}
 	list := n.victims()
 	victim := list[rand.IntN(len(list))]
 	n.p.kill(t, victim)
@@ -190,6 +226,9 @@ func (n *nemesis) stop(t *testing.T, _ *historyRun) string {
 	list := slices.DeleteFunc(n.victims(), func(name string) bool { return name == "postgres" })
 	victim := list[rand.IntN(len(list))]
 	pid := n.p.pid(victim)
+	if rand.IntN(5) == 0 {
+		pid = n.second[rand.IntN(len(n.second))].cmd.Process.Pid
+	}
 	if pid == 0 || syscall.Kill(pid, syscall.SIGSTOP) != nil {
 		return ""
 	}
@@ -197,7 +236,23 @@ func (n *nemesis) stop(t *testing.T, _ *historyRun) string {
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Errorf("continue %s: %v", victim, err)
 	}
+	if victim == n.p.broker() {
+		return "stop broker"
+	}
 	return "stop"
+}
+
+// failover kills the primary, sometimes while commits wait for the standby, and promotes the standby. The killed server becomes the new
+// standby.
+func (n *nemesis) failover(*testing.T, *historyRun) string {
+	if rand.IntN(2) == 0 {
+		n.pair.Delay()
+		time.Sleep(300 * time.Millisecond)
+	}
+	n.pair.Kill()
+	n.pair.Promote()
+	n.pair.Rejoin()
+	return "failover"
 }
 
 // restart ends a service gracefully. The supervisor starts it again.

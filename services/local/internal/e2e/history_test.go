@@ -26,7 +26,7 @@ import (
 // longer, and with more kinds of faults.
 func TestHistory(t *testing.T) {
 	onMachine(t)
-	long, limit := os.Getenv("HISTORY") != "", 30*time.Second
+	long, limit := os.Getenv("HISTORY") != "", 20*time.Second
 	if long {
 		minutes, err := strconv.ParseFloat(os.Getenv("HISTORY"), 64)
 		if err != nil {
@@ -60,10 +60,10 @@ type historyRun struct {
 // epochTime is the time after which clients turn to new objects. The old ones are checked and forgotten.
 const epochTime = 12 * time.Second
 
-func newHistoryRun(t *testing.T, long bool) *historyRun {
+func newHistoryRun(t *testing.T, long bool, faults ...seeded) *historyRun {
 	t.Helper()
 	h := &historyRun{patient: time.Minute}
-	h.p, h.nemesis = newNemesis(t, long)
+	h.p, h.nemesis = newNemesis(t, long, faults...)
 	keys := map[string]string{"demo": h.p.env["DEMO_TEST_KEY"]}
 	for _, name := range []string{"second", "third"} {
 		var key struct{ Secret string }
@@ -72,9 +72,13 @@ func newHistoryRun(t *testing.T, long bool) *historyRun {
 	}
 	names := slices.Sorted(maps.Keys(keys))
 	h.settler = &historyWorker{h: h, client: h.p.with(t, keys["demo"]), session: "demo", name: "settler"}
+	bases := map[string][2]string{}
+	for _, session := range names {
+		bases[session] = h.nemesis.bases(t, session)
+	}
 	for n := range 9 {
 		session := names[n%len(names)]
-		c := &client{base: h.nemesis.base(t, h.p, session), key: keys[session], checker: h.settler.client.checker}
+		c := &client{base: bases[session][n%2], key: keys[session], checker: h.settler.client.checker}
 		h.workers = append(h.workers, &historyWorker{h: h, client: c, session: session, name: fmt.Sprintf("w%d", n)})
 	}
 	h.log = follow(t, h.p)
@@ -91,13 +95,13 @@ func (h *historyRun) run(t *testing.T, limit time.Duration) {
 		loads = append(loads, goOn(t, 1, func() { w.act(t) }))
 	}
 	faults := goOn(t, 1, func() { h.nemesis.strike(t, h) })
-	turn, progress := time.NewTicker(epochTime), time.NewTicker(30*time.Second)
-	defer turn.Stop()
+	rotation, progress := time.NewTicker(epochTime), time.NewTicker(30*time.Second)
+	defer rotation.Stop()
 	defer progress.Stop()
 	for end := time.After(limit); end != nil; {
 		select {
-		case <-turn.C:
-			h.turn(t)
+		case <-rotation.C:
+			h.rotate(t)
 		case <-progress.C:
 			t.Log(h.summary())
 		case <-end:
@@ -109,12 +113,12 @@ func (h *historyRun) run(t *testing.T, limit time.Duration) {
 	}
 	faults.stop()
 	h.nemesis.end(t)
-	h.turn(t)
+	h.rotate(t)
 	h.epochs.Wait()
 }
 
-// turn begins an epoch and checks the one before in the background.
-func (h *historyRun) turn(t *testing.T) {
+// rotate begins an epoch and checks the one before in the background.
+func (h *historyRun) rotate(t *testing.T) {
 	h.mu.Lock()
 	old := h.current
 	h.current = newEpoch(old.number + 1)
@@ -151,7 +155,10 @@ func (h *historyRun) settle(t *testing.T, e *epoch) {
 			h.violate("SLOT-1", "%s has the same time of the same unit as %s", id, other)
 		}
 	}
-	events := h.log.take(e, h.patient)
+	events, took := h.log.take(e, h.patient)
+	if took > 10*time.Second {
+		t.Logf("epoch %d: its events were in the log after %v", e.number, took.Round(time.Second))
+	}
 	r := history.Check(e.ops, events)
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -92,7 +92,7 @@ func EventOf(topic string, e *eventsv1.Event) (Event, error) {
 		return out, fmt.Errorf("event %s: %w", e.GetId(), err)
 	}
 	out.link(after, previous)
-	out.Learned = out.learned(after, previous)
+	out.Observed = out.observed(after, previous)
 	out.Deleted = out.Deleted || after.text("erased_at") != ""
 	if out.Deleted || out.Type == "account.updated" || len(after["created_at"]) == 0 { // not the body of a GET
 		return out, nil
@@ -123,7 +123,7 @@ func (e *Event) link(after, previous body) {
 // reported are the properties of an invoice that change when a payment or a refund is reported.
 var reported = []string{"amount_paid", "amount_refunded", "amount_due", "payments", "status", "paid_at", "disputed", "overdue"}
 
-func (e *Event) learned(after, previous body) bool {
+func (e *Event) observed(after, previous body) bool {
 	switch e.Type {
 	case "payment.succeeded", "payment.failed", "account.updated":
 		return true
@@ -133,7 +133,7 @@ func (e *Event) learned(after, previous body) bool {
 				return false
 			}
 		}
-		return !slices.Contains([]string{"draft", "void", "uncollectible"}, after.text("status"))
+		return len(previous["status"]) == 0 || !slices.Contains([]string{"draft", "void", "uncollectible"}, after.text("status"))
 	}
 	return false
 }

@@ -17,7 +17,7 @@ func (h *histories) log() (found []Violation) {
 		}
 		caused := h.byKey[op.Key]
 		switch {
-		case op.Outcome == Refused && slices.ContainsFunc(caused, func(e Event) bool { return !e.Learned }):
+		case op.Outcome == Refused && slices.ContainsFunc(caused, func(e Event) bool { return !e.Observed }):
 			found = append(found, Violation{Claim: "EVENT-1", Text: "a write that was refused has an event", Operations: []Operation{op}, Events: caused})
 		case op.Outcome == OK && op.Changes && len(caused) == 0:
 			found = append(found, Violation{Claim: "EVENT-1", Text: "an acknowledged change has no event", Operations: []Operation{op}})
@@ -131,7 +131,7 @@ func (o *object) shown() []Violation {
 
 // decided checks the version that an operation changed.
 func decided(op Operation, e Event) (found []Violation) {
-	if e.Object == op.IfMatch.Object && e.Version != op.IfMatch.Version+1 && !e.Learned {
+	if e.Object == op.IfMatch.Object && e.Version != op.IfMatch.Version+1 && !e.Observed {
 		found = append(found, Violation{
 			Claim: "OBJ-2", Text: fmt.Sprintf("a write with If-Match took effect, but not on %v", op.IfMatch),
 			Operations: []Operation{op}, Events: []Event{e},
