@@ -160,10 +160,16 @@ func (p *Pair) serve(s *server) {
 			return
 		default:
 		}
-		list := children(cmd.Process.Pid)
-		_ = cmd.Process.Kill()
-		for _, child := range list { // they would complete their statements
-			_ = syscall.Kill(child, syscall.SIGKILL)
+		// All of them stop before the first one ends. Otherwise, those that wait for the standby would notice the end of the first one,
+		// show their commits to the others, and lose them.
+		all := []int{cmd.Process.Pid}
+		_ = syscall.Kill(cmd.Process.Pid, syscall.SIGSTOP)
+		for _, child := range children(cmd.Process.Pid) {
+			all = append(all, child)
+			_ = syscall.Kill(child, syscall.SIGSTOP)
+		}
+		for _, pid := range all {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		<-ended
 	}

@@ -21,6 +21,19 @@ func TestHistoryFaults(t *testing.T) {
 		{seeded{name: "a change of a quote has no event", service: "customers", edits: []edit{
 			{"libs/outbox/outbox.go", "	message, err := proto.Marshal(", "	if e.Type == \"quote.updated\" && e.Version%3 == 0 {\n\t\treturn nil\n\t}\n	message, err := proto.Marshal("},
 		}}, "EVENT-1", "no event"},
+		{seeded{name: "a lead is read from a cache of the process", service: "customers", edits: []edit{
+			{"libs/pg/table.go", "\treturn t.One(ctx, q, t.alias+\".id = @id \"+lock, Args{\"id\": id})\n}", `	if v, ok := cached.LoadAndDelete(id); ok && lock == "" && t.name == "leads" {
+		return v.(T), nil
+	}
+	v, err := t.One(ctx, q, t.alias+".id = @id "+lock, Args{"id": id})
+	if err == nil && lock == "" && t.name == "leads" {
+		cached.Store(id, v)
+	}
+	return v, err
+}
+
+var cached sync.Map`},
+		}}, "OBJ-1", "not linearizable"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			h := newHistoryRun(t, false, tc.seeded)
