@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 	"testing"
+	"time"
 
 	"holdfast.dev/services/local/internal/prove"
 )
@@ -35,8 +36,9 @@ type family struct {
 	reads   []string // what clients see afterwards
 	actions []action
 	triples [][3]string // the names of three actions that run at the same time
-	// lags reports that a part of what clients see follows later: by events, by workers, or from the gateway.
-	lags    bool
+	// lags is the longest pause between two changes of what clients see, if a part follows later: by events, by workers, or from the
+	// gateway.
+	lags    time.Duration
 	refused []string // the actions that are refused unless another one comes first
 }
 
@@ -169,7 +171,7 @@ var families = []family{
 			{"cancel the lapsed hold", "POST", "/bookings/$booking/cancel", `{}`},
 		},
 		triples: [][3]string{{"the worker expires it", "book its slot again", "confirm the lapsed hold"}},
-		lags:    true,
+		lags:    1200 * time.Millisecond,
 		refused: []string{"confirm the lapsed hold", "cancel the lapsed hold"},
 	},
 	{
@@ -202,7 +204,7 @@ var families = []family{
 			{"cancel the expired quote", "POST", "/quotes/$quote/cancel", ""},
 		},
 		triples: [][3]string{{"the worker expires the quote", "accept the expired quote", "cancel the expired quote"}},
-		lags:    true,
+		lags:    1200 * time.Millisecond,
 		refused: []string{"accept the expired quote", "cancel the expired quote"},
 	},
 	{
@@ -225,7 +227,7 @@ var families = []family{
 			{"cancel its booking", "POST", "/bookings/$booking/cancel", "{}"},
 		},
 		triples: [][3]string{{"the completer accepts it", "accept it again", "decline it now"}},
-		lags:    true,
+		lags:    1200 * time.Millisecond,
 		refused: []string{"decline it now"},
 	},
 	{
@@ -274,7 +276,7 @@ var families = []family{
 			{"convert it again", "POST", "/leads/$lead/convert", `{"booking":` + onUnit("$unit", "10:00", "12:00") + `}`},
 			{"lose it now", "PATCH", "/leads/$lead", `{"status":"lost"}`},
 		},
-		lags:    true,
+		lags:    1200 * time.Millisecond,
 		refused: []string{"lose it now"},
 	},
 	{
@@ -324,7 +326,7 @@ var families = []family{
 			{"credit the rest", "POST", "/invoices/$invoice/credit-notes", fmt.Sprintf(credited, 10000, "none")},
 		},
 		triples: [][3]string{{"the completer records it", "pay another part", "void the unpaid one"}},
-		lags:    true,
+		lags:    1200 * time.Millisecond,
 		refused: []string{"void the unpaid one"},
 	},
 	{
@@ -362,7 +364,7 @@ var families = []family{
 			{"confirm the booking", "PATCH", "/bookings/$booking", `{"status":"confirmed"}`},
 		},
 		triples: [][3]string{{"pay the booking in cash", "cancel the booking", "start a card payment"}},
-		lags:    true,
+		lags:    2500 * time.Millisecond,
 	},
 	{
 		name: "a booking of 100.00 of which 60.00 are paid by card",
@@ -379,7 +381,7 @@ var families = []family{
 			{"cancel the paid booking", "POST", "/bookings/$booking/cancel", `{}`},
 		},
 		triples: [][3]string{{"start to pay the rest", "cancel the paid booking", "refund 40.00"}},
-		lags:    true,
+		lags:    2500 * time.Millisecond,
 	},
 	{
 		name: "a booking with an authorized card",
@@ -394,7 +396,7 @@ var families = []family{
 			{"release it", "POST", "/payment-intents/$intent/cancel", `{}`},
 			{"cancel the authorized booking", "POST", "/bookings/$booking/cancel", `{}`},
 		},
-		lags: true,
+		lags: 2500 * time.Millisecond,
 	},
 	{
 		name: "the catalogue",

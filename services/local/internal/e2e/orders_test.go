@@ -138,11 +138,11 @@ func (s *prover) allow(t *testing.T, g *group) {
 // check runs a group in the order of a schedule, and compares what clients see, or notes the run for settle.
 func (s *prover) check(t *testing.T, g *group, prefix prove.Schedule) ([]prove.Step, error) {
 	t.Helper()
-	if !g.lags {
+	if g.lags == 0 {
 		s.allow(t, g)
 	}
 	steps, r := s.play(t, g.family, prefix, g.actions...)
-	if g.lags {
+	if g.lags > 0 {
 		g.later = append(g.later, played{r, steps})
 		s.retire(t, false)
 		return steps, nil
@@ -394,7 +394,7 @@ func (s *prover) crash(t *testing.T, w operation, c crash, n int, want string) (
 	}
 	defer s.retire(t, true)
 	seen := s.seen(t, w.family, r)
-	for end := time.Now().Add(30 * time.Second); w.lags && seen != want && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); w.lags > 0 && seen != want && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		seen = s.seen(t, w.family, r)
 	}
 	if seen != want {

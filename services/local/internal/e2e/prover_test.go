@@ -378,7 +378,7 @@ func (s *prover) seen(t *testing.T, f *family, r result) string {
 	}
 	for _, a := range r.got {
 		fmt.Fprintf(&out, "%d %s\n", a.Status, a.code())
-		if a.Status == http.StatusCreated && !f.lags { // other responses can show later writes
+		if a.Status == http.StatusCreated && f.lags == 0 { // other responses can show later writes
 			s.note(t, a.Body)
 			out.Write(following.ReplaceAll(a.Body, []byte("$1")))
 			out.WriteString("\n")
@@ -406,12 +406,12 @@ func (s *prover) settled(t *testing.T, f *family, all ...result) []string {
 		return texts
 	}
 	texts := look()
-	for since := time.Now(); f.lags && (time.Since(since) < 2500*time.Millisecond || !s.agree(t, all)); time.Sleep(100 * time.Millisecond) {
+	for since := time.Now(); f.lags > 0 && (time.Since(since) < f.lags || !s.agree(t, all)); time.Sleep(100 * time.Millisecond) {
 		if now := look(); !slices.Equal(now, texts) {
 			texts, since = now, time.Now()
 		}
 	}
-	s.retire(t, !f.lags)
+	s.retire(t, f.lags == 0)
 	return texts
 }
 
