@@ -147,7 +147,7 @@ func (s *prover) find(t *testing.T, f seeded) (runs int, err error) {
 		for _, g := range pairs(one) {
 			if g.actions[0].name == f.first && g.actions[1].name == f.second {
 				s.warm(t, one...)
-				runs, _, err = prove.Explore(t.Context(), 2, func(prefix prove.Schedule) ([]prove.Step, error) { return s.check(t, g, prefix) })
+				runs, _, err = prove.Explore(t.Context(), 2, g.independent(), func(prefix prove.Schedule) ([]prove.Step, error) { return s.check(t, g, prefix) })
 				if err == nil {
 					err = s.settle(t, g)
 				}

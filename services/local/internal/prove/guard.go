@@ -49,8 +49,8 @@ func (g *Guard) Open(ctx context.Context, text string) error {
 // Intercept returns a function that stops round trips, and then calls next.
 func (g *Guard) Intercept(next func(*Round)) func(*Round) {
 	return func(r *Round) {
-		if !r.Within && !g.Pass(r.SQL) {
-			for admitted, moved := g.admit(r.SQL); !admitted; admitted, moved = g.admit(r.SQL) {
+		if sql := strings.Join(r.SQL, "\n"); !r.Within && !g.Pass(sql) {
+			for admitted, moved := g.admit(sql); !admitted; admitted, moved = g.admit(sql) {
 				select {
 				case <-moved:
 				case <-r.Gone:

@@ -87,15 +87,19 @@ func TestExploreFindsALostUpdate(t *testing.T) {
 	for _, c := range []struct {
 		lock        string
 		preemptions int
+		independent Independent
 		runs, lost  int // 0 runs: not checked
 	}{
-		{"", 0, 2, 0},
-		{"", 1, 8, 4},
-		{" for update", 1, 8, 0},
-		{" for update", 3, 0, 0},
+		{"", 0, nil, 2, 0},
+		{"", 1, nil, 8, 4},
+		{"", 1, ByTransaction(func(string) bool { return false }), 8, 4},
+		{"", 1, ByTransaction(func(string) bool { return true }), 2, 0},
+		{" for update", 1, nil, 8, 0},
+		{" for update", 3, nil, 0, 0},
+		{" for update", 3, ByTransaction(func(string) bool { return false }), 0, 0},
 	} {
 		var lost []Schedule
-		runs, all, err := Explore(t.Context(), c.preemptions, func(prefix Schedule) ([]Step, error) {
+		runs, all, err := Explore(t.Context(), c.preemptions, c.independent, func(prefix Schedule) ([]Step, error) {
 			w.exec(t, w.admin, "update "+table+" set n = 0")
 			steps, err := w.sched.Run(t.Context(), prefix, nil, w.increment(t, w.conns[0], table, c.lock), w.increment(t, w.conns[1], table, c.lock))
 			n := 0
@@ -107,7 +111,7 @@ func TestExploreFindsALostUpdate(t *testing.T) {
 			}
 			return steps, err
 		})
-		t.Logf("lock %q, %d preemptions: %d runs, %d lost: %v", c.lock, c.preemptions, runs, len(lost), lost)
+		t.Logf("lock %q, %d preemptions, all: %v: %d runs, %d lost: %v", c.lock, c.preemptions, c.independent == nil, runs, len(lost), lost)
 		if err != nil || !all || len(lost) != c.lost || c.runs > 0 && runs != c.runs {
 			t.Errorf("lock %q, %d preemptions: %d runs, all %v, lost %v, %v", c.lock, c.preemptions, runs, all, lost, err)
 		}

@@ -9,8 +9,8 @@ import (
 	"io"
 	"net"
 	"slices"
-	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // A Proxy stands between the processes of one participant and a PostgreSQL server, and passes each round trip to a function.
@@ -29,12 +29,13 @@ type Round struct {
 	PID uint32 // of PostgreSQL's process
 	// Within reports that it continues a transaction.
 	Within bool
-	// SQL is the statements that it runs.
-	SQL string
+	// SQL is the statements that it runs, and Before those that its transaction ran before.
+	SQL, Before []string
 	// Gone is closed when the client sends something else or has closed the connection.
 	Gone <-chan struct{}
 
-	done chan struct{}
+	done  chan struct{}
+	ended atomic.Bool // its transaction ended with it
 	// drop closes the connection instead of sending the messages (Before), or instead of returning the response (After).
 	drop Drop
 	// hit is called when the connection breaks.
@@ -121,7 +122,7 @@ func (p *Proxy) serve(client, server net.Conn) error {
 	if err != nil {
 		return err
 	}
-	prepared, within := statements{}, false
+	prepared, within, before := statements{}, false, []string(nil)
 	for {
 		sent, err := request(in)
 		if err != nil {
@@ -132,9 +133,12 @@ func (p *Proxy) serve(client, server net.Conn) error {
 			defer close(gone)
 			_, _ = in.Peek(1)
 		}()
-		r := &Round{PID: pid, Within: within, SQL: prepared.of(sent), Gone: gone, done: make(chan struct{})}
+		r := &Round{PID: pid, Within: within, SQL: prepared.of(sent), Before: before, Gone: gone, done: make(chan struct{})}
 		p.intercept(r)
 		within, err = r.pass(slices.Concat(sent...), out, client, server)
+		if before = nil; within {
+			before = slices.Concat(r.Before, r.SQL)
+		}
 		close(r.done)
 		if err != nil {
 			return err
@@ -147,8 +151,7 @@ func (p *Proxy) serve(client, server net.Conn) error {
 type statements map[string]string
 
 // of returns the SQL that messages run.
-func (s statements) of(messages [][]byte) string {
-	var all []string
+func (s statements) of(messages [][]byte) (all []string) {
 	for _, m := range messages {
 		parts := bytes.SplitN(m[5:], []byte{0}, 3)
 		switch {
@@ -160,7 +163,7 @@ func (s statements) of(messages [][]byte) string {
 			all = append(all, string(parts[0]))
 		}
 	}
-	return strings.Join(all, "\n")
+	return all
 }
 
 var errDropped = errors.New("dropped")
@@ -180,8 +183,9 @@ func (r *Round) pass(messages []byte, out *bufio.Reader, client, server net.Conn
 	if r.drop == After {
 		return false, r.broken()
 	}
+	r.ended.Store(got[len(got)-1] == 'I') // ReadyForQuery: idle
 	_, err = client.Write(got)
-	return got[len(got)-1] != 'I', err // ReadyForQuery: idle
+	return !r.ended.Load(), err
 }
 
 // Break breaks the connection instead of sending the messages.

@@ -48,6 +48,9 @@ type Step struct {
 	Enabled  []int // participants that could go on
 	Current  int   // the participant of the step before; -1 at the start
 	Selected int
+
+	process string // that makes the round trip
+	*Round
 }
 
 // preempts reports whether a selection stops a participant that could go on.
@@ -137,7 +140,8 @@ func (s *Scheduler) Run(ctx context.Context, prefix []int, fault *Fault, writes 
 		if fault != nil && fault.Step == len(steps)-1 {
 			now = fault
 		}
-		s.step(step.Selected, now)
+		h := s.step(step.Selected, now)
+		steps[len(steps)-1].process, steps[len(steps)-1].Round = h.process, h.Round
 		current = step.Selected
 	}
 }
@@ -166,7 +170,7 @@ func (s *Scheduler) next(step Step, prefix []int, n int) int {
 }
 
 // step lets the first round trip of a participant pass, or breaks its connection.
-func (s *Scheduler) step(number int, fault *Fault) {
+func (s *Scheduler) step(number int, fault *Fault) *held {
 	s.mu.Lock()
 	p := s.all[number]
 	h := p.held[0]
@@ -194,6 +198,7 @@ func (s *Scheduler) step(number int, fault *Fault) {
 		s.notify()
 	}()
 	close(h.pass)
+	return h
 }
 
 // settle waits until each participant has finished, holds a round trip, or waits for a lock or for another participant. It returns
