@@ -102,10 +102,10 @@ func (s *prover) pay(t *testing.T, sc fixture, minor int, capture, status string
 func (s *prover) abandon(t *testing.T, sc fixture, to, path, body string) {
 	t.Helper()
 	path, body = action{path: path, body: body}.request(sc)
-	s.calls[0].Arm(&prove.CallFault{To: to, Then: func(string) { s.cut.Store(true) }})
-	got := s.clients[0].do(t, "POST", path, body, unique("abandoned"))
+	s.calls[1].Arm(&prove.CallFault{To: to, Then: func(string) { s.cut.Store(true) }})
+	got := s.clients[1].do(t, "POST", path, body, unique("abandoned"))
 	s.cut.Store(false)
-	if count := s.calls[0].Arm(nil); got.Status != http.StatusServiceUnavailable && got.Status != http.StatusGatewayTimeout || count == 0 {
+	if count := s.calls[1].Arm(nil); got.Status != http.StatusServiceUnavailable && got.Status != http.StatusGatewayTimeout || count == 0 {
 		t.Fatalf("POST %s without a database after the call to %s: %d %s after %d calls", path, to, got.Status, got.Body, count)
 	}
 	s.endLeases(t)

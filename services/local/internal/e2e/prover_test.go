@@ -40,7 +40,7 @@ type prover struct {
 	calls     []*prove.Calls // one per participant
 	clients   []*client      // one per participant
 	processes []map[string]*replica
-	cut       atomic.Bool // the connections of the first participant's customers to PostgreSQL break
+	cut       atomic.Bool // the connections of the second participant's customers to PostgreSQL break
 	plain     *client     // of the platform
 	databases map[string]*pgx.Conn
 	objects   map[string]int // the versions of all objects that clients saw
@@ -150,7 +150,7 @@ func (s *prover) participant(t *testing.T, p *platform, number int, own map[stri
 	var upstreams []string
 	for _, service := range ordered {
 		intercept := s.sched.Intercept(number, service)
-		if number == 0 && service == "customers" {
+		if number == 1 && service == "customers" {
 			next := intercept
 			intercept = func(r *prove.Round) {
 				if s.cut.Load() {
