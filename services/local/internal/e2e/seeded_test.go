@@ -98,7 +98,7 @@ var seededFaults = []seeded{
 		{"services/bookings/internal/app/events.go", `Type: "booking.updated", Topic: topic, AggregateID: b.ID.String(), Version: b.Version,`, `Type: "booking.updated", Topic: topic, AggregateID: b.ID.String(), Version: b.Version - 1,`},
 	}, "confirm it", "change its notes"},
 	{"an invoice is not locked before a change", "customers", []edit{
-		{"services/customers/internal/store/invoice.go", "v.id = @id for update`, pg.Args{\"id\": id})", "v.id = @id`, pg.Args{\"id\": id})"},
+		{"services/customers/internal/store/invoice.go", `invoices.Get(ctx, tx, id, "for update")`, `invoices.Get(ctx, tx, id, "")`},
 	}, "open it", "delete the invoice"},
 	{"the numbers of invoices are not in order", "customers", []edit{
 		{"services/customers/internal/store/invoice.go", "update set next = n.next + 1 returning n.next - 1 as seq", "update set next = n.next + 2 returning n.next - 1 as seq"},
