@@ -266,7 +266,7 @@ func TestATenantsSlowCallsLeaveConnections(t *testing.T) {
 	}
 	select {
 	case got := <-done:
-		t.Errorf("the slow calls ended first: %v", got)
+		t.Fatalf("the slow calls ended first: %v", got)
 	default:
 	}
 	if n := hanging.Load(); n != 5 {
