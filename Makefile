@@ -119,7 +119,7 @@ failover: build ## Test: fail PostgreSQL, Redis, and Kafka under load, alone and
 test-full: ## Test: run all tests with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
 
-prove: build # run every order and every crash, find the seeded faults, and write docs/proof.md; SCHEDULE='…' runs the order of a failure
+prove: build # run every order and every crash, for MINUTES each, find the seeded faults, and write docs/proof.md; SCHEDULE='…' runs the order of a failure
 	@mkdir -p .run; rm -f .run/proof.jsonl
 	@TEST_SCALE=full PROOF_RESULTS=$(CURDIR)/.run/proof.jsonl PROOF_COMMIT=$$(git rev-parse --short HEAD) bin/local with --kafka auto -- $(GO) test -C services/local \
 		-vet=off -count=1 -v -timeout 5h -run '$(if $(SCHEDULE)$(FAMILY),TestOrders,TestOrders|TestSeededFaults)' ./internal/e2e

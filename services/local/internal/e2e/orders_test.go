@@ -39,15 +39,25 @@ func TestOrders(t *testing.T) {
 
 func full() bool { return os.Getenv("TEST_SCALE") == "full" }
 
-// atMost returns a context that ends after a short time, or after a long one with TEST_SCALE=full.
+// atMost returns a context that ends after a short time. With TEST_SCALE=full, it ends after the number of minutes in MINUTES, by default 120.
 func atMost(t *testing.T, short time.Duration) context.Context {
 	t.Helper()
 	if full() {
-		short = 2 * time.Hour
+		short = time.Duration(setting(t, "MINUTES", 120)) * time.Minute
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), short)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// setting returns the number in an environment variable, or another one if it is empty.
+func setting(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	n, text := otherwise, os.Getenv(name)
+	if _, err := fmt.Sscan(text, &n); text != "" && err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
 }
 
 // group is actions of a family that run at the same time.
@@ -197,7 +207,7 @@ func (s *prover) everyOrder(t *testing.T, all []*group, short time.Duration, kin
 			break
 		}
 		start := time.Now()
-		runs, completed, err := prove.Explore(ctx, preemptions(t), g.independent(), func(prefix prove.Schedule) ([]prove.Step, error) { return s.check(t, g, prefix) })
+		runs, completed, err := prove.Explore(ctx, setting(t, "PREEMPTIONS", 2), g.independent(), func(prefix prove.Schedule) ([]prove.Step, error) { return s.check(t, g, prefix) })
 		if err == nil {
 			err = s.settle(t, g)
 		}
@@ -225,17 +235,6 @@ func (g *group) independent() prove.Independent {
 	return prove.ByTransaction(func(sql string) bool {
 		return !again && strings.Contains(sql, "idempotency") || strings.Contains(sql, "insert into outbox")
 	})
-}
-
-// preemptions is the largest number of preemptions: 2, or that of the variable PREEMPTIONS.
-func preemptions(t *testing.T) int {
-	n := 2
-	if text := os.Getenv("PREEMPTIONS"); text != "" {
-		if _, err := fmt.Sscan(text, &n); err != nil {
-			t.Fatalf("PREEMPTIONS: %v", err)
-		}
-	}
-	return n
 }
 
 // replay runs the schedule of a failure.
