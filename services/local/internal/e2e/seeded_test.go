@@ -172,7 +172,11 @@ func (f seeded) build(t *testing.T) string {
 	dir, replaced := t.TempDir(), map[string]string{}
 	for i, e := range f.edits {
 		source := filepath.Join(root, e.file)
-		text, err := os.ReadFile(source)
+		known := source
+		if replaced[source] != "" {
+			known = replaced[source] // by an edit before
+		}
+		text, err := os.ReadFile(known)
 		if err != nil {
 			t.Fatal(err)
 		}
