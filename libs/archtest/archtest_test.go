@@ -37,6 +37,7 @@ var allowedImports = []struct{ part, others string }{
 	{"libs", "proto"},
 	{"proto", ""},
 	{"charts", "libs proto"},
+	{"models", ""},
 	{"loadtest", "libs proto"},
 	{"release", "libs"},
 	{"sdks/generate", "proto"},

@@ -99,7 +99,7 @@ func ByTransaction(private func(sql string) bool) Independent {
 	}
 	commits := func(s Step) bool { return s.ended.Load() && (some(changes, s.SQL) || some(changes, s.Before)) }
 	return func(a, b Step) bool {
-		return a.process != b.process ||
-			!(commits(a) && some(uses, b.SQL)) && !(commits(b) && some(uses, a.SQL)) && !(some(changes, a.SQL) && some(changes, b.SQL))
+		dependent := commits(a) && some(uses, b.SQL) || commits(b) && some(uses, a.SQL) || some(changes, a.SQL) && some(changes, b.SQL)
+		return a.process != b.process || !dependent
 	}
 }
