@@ -76,7 +76,7 @@ const (
 	// quote.erased (internal): the personal data of a quote was erased with that of its customer, or because the draft was deleted.
 	Type_TYPE_QUOTE_ERASED Type = 24
 	// invoice.erased (internal): the personal data of an invoice was erased with that of its customer, except the name and address of the
-	// recipient, or because the draft was deleted.
+	// recipient, or because the draft was deleted: the object then has "deleted": true.
 	Type_TYPE_INVOICE_ERASED Type = 25
 	// holiday_rule.updated (internal): a holiday rule was created or changed; the object is its GET body.
 	Type_TYPE_HOLIDAY_RULE_UPDATED Type = 26

@@ -79,6 +79,15 @@ func (h *Customers) Handle(ctx context.Context, m kafkax.Message) error {
 			return err
 		}
 		return h.Payments.ApplyInvoice(ctx, id, in)
+	case "invoice.erased":
+		var body struct{ Deleted bool }
+		if err := json.Unmarshal(e.GetObject(), &body); err != nil {
+			return kafkax.Poison(fmt.Errorf("erased invoice: %w", err))
+		}
+		if !body.Deleted {
+			return nil
+		}
+		return h.Payments.ApplyInvoice(ctx, id, domain.Invoice{ID: e.GetObjectId(), Version: e.GetResourceVersion()})
 	default:
 		return nil
 	}

@@ -304,6 +304,19 @@ func TestInvoicesOfABooking(t *testing.T) {
 	if a, b := w.get(one).InvoiceIds, w.get(two).InvoiceIds; len(a) != 0 || len(b) != 0 {
 		t.Errorf("let go: %v, %v", a, b)
 	}
+	draft := w.bill(one)
+	created := w.event(draft)
+	w.handle(created)
+	for i, body := range []string{`{"erased":true}`, `{"erased":true,"deleted":true}`} { // of its customer, and the draft itself
+		w.handle(w.message(draft.id, "invoice.erased", int64(i+2), body))
+		if got := w.get(one).InvoiceIds; len(got) != 1-i {
+			t.Errorf("after %s: %v", body, got)
+		}
+	}
+	w.handle(w.event(&bill{id: draft.id, booking: one.String(), currency: "USD", version: 1})) // late
+	if got := w.get(one).InvoiceIds; len(got) != 0 {
+		t.Errorf("a deleted draft is back: %v", got)
+	}
 	for range 101 {
 		w.handle(w.event(w.bill(two)))
 	}

@@ -326,3 +326,17 @@ func TestEraseInvoices(t *testing.T) {
 		t.Errorf("of another customer: %+v", got)
 	}
 }
+
+// TestEventOfADeletedDraft checks that the event of a draft that is deleted says so, for the booking that lists it.
+func TestEventOfADeletedDraft(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	c := w.create(ctx, "")
+	v := w.do(ctx, "POST", "/invoices", `{"customer_id":`+str(c.ID)+`,"line_items":[`+line(9)+`]}`).is(201).invoice()
+	w.do(ctx, "DELETE", "/invoices/"+v.ID, "").is(204)
+	events := w.Events()
+	e := events[len(events)-1]
+	if want := `{"id":"` + v.ID + `","object":"invoice","erased":true,"deleted":true}`; e.Type != "invoice.erased" || string(e.Object) != want || e.ResourceVersion != 2 {
+		t.Errorf("event %v, want %s", e, want)
+	}
+}

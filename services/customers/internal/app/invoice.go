@@ -301,7 +301,9 @@ func (a *Invoices) Delete(ctx context.Context, tx pg.Tx, id domain.InvoiceID, ma
 	if err := store.DeleteInvoice(ctx, tx, id); err != nil {
 		return err
 	}
-	return a.Customers.eraseCopies(ctx, tx, ownedInvoices, []store.Erased{{ID: id.UUID(), Version: current.Version + 1}})
+	deleted := ownedInvoices
+	deleted.body = view.DeletedInvoice
+	return a.Customers.eraseCopies(ctx, tx, deleted, []store.Erased{{ID: id.UUID(), Version: current.Version + 1}})
 }
 
 // Void voids an invoice without payments.

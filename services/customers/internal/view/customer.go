@@ -58,6 +58,8 @@ type Erased struct {
 	ID     string `json:"id"`
 	Object string `json:"object"`
 	Erased bool   `json:"erased"`
+	// Deleted reports that the resource does not exist any more.
+	Deleted bool `json:"deleted,omitempty"`
 }
 
 // ErasedCustomer returns the object of the event customer.erased.

@@ -85,3 +85,10 @@ func billing(b *domain.Billing) nullable.Nullable[api.Billing] {
 func ErasedInvoice(id string) Erased {
 	return Erased{ID: id, Object: string(api.InvoiceObjectInvoice), Erased: true}
 }
+
+// DeletedInvoice returns the object of the event invoice.erased of a draft that was deleted.
+func DeletedInvoice(id string) Erased {
+	e := ErasedInvoice(id)
+	e.Deleted = true
+	return e
+}
