@@ -53,7 +53,7 @@ type Event struct {
 	Version          int64  // resource_version
 	BodyVersion      int64  // version in the body; 0: none
 	Deleted          bool   // the object does not exist afterwards
-	Observed          bool   // it records what Stripe or the owner of an amount reported, also if the request that asked was refused
+	Observed         bool   // it records what Stripe or the owner of an amount reported, also if the request that asked was refused
 	Digest           uint64 // like that of State
 	Before, After    uint64 // of the body before and after the change, without version and time of the change
 	Body, Previous   []byte // the object after the change, and the properties that it changed
