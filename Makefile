@@ -119,15 +119,18 @@ failover: build ## Test: fail PostgreSQL, Redis, and Kafka under load, alone and
 test-full: ## Test: run all tests with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
 
-prove: build # run every order and every crash, for MINUTES each, find the seeded faults, and write docs/proof.md; SCHEDULE='…' runs the order of a failure
-	@mkdir -p .run; rm -f .run/proof.jsonl
-	@TEST_SCALE=full PROOF_RESULTS=$(CURDIR)/.run/proof.jsonl PROOF_COMMIT=$$(git rev-parse --short HEAD) bin/local with --kafka auto -- $(GO) test -C services/local \
-		-vet=off -count=1 -v -timeout 5h -run '$(if $(SCHEDULE)$(FAMILY),TestOrders,TestOrders|TestSeededFaults)' ./internal/e2e
-	@[ -n '$(SCHEDULE)$(FAMILY)' ] || .ci/proof .run/proof.jsonl
+PROOF = PROOF_RESULTS=$(CURDIR)/.run/proof.jsonl PROOF_COMMIT=$$(git rev-parse --short=8 HEAD) # where results go, for docs/proof.md
+
+prove: build # run every order and every crash, for MINUTES each, the seeded faults and the models, and write docs/proof.md; SCHEDULE='…' runs the order of a failure
+	@mkdir -p .run
+	@TEST_SCALE=full $(PROOF) bin/local with --kafka auto -- $(GO) test -C services/local -vet=off -count=1 -v -timeout 5h \
+		-run '$(if $(SCHEDULE)$(FAMILY),TestOrders,TestOrders|TestSeededFaults|TestTracesOfModels)' ./internal/e2e
+	@[ -n '$(SCHEDULE)$(FAMILY)' ] || { TEST_SCALE=full $(PROOF) $(GO) test -vet=off -count=1 -timeout 2h ./models && .ci/proof .run/proof.jsonl; }
 
 MINUTES ?= 60
-history: build # drive the whole API under faults for MINUTES, and check what clients and the event log saw (docs/consistency.md)
-	@HISTORY=$(MINUTES) $(GO) test -C services/local -vet=off -count=1 -v -timeout 0 -run TestHistory ./internal/e2e
+history: build # drive the whole API under faults for MINUTES, check what clients and the event log saw, and write docs/proof.md
+	@mkdir -p .run; HISTORY=$(MINUTES) $(PROOF) $(GO) test -C services/local -vet=off -count=1 -v -timeout 0 -run TestHistory ./internal/e2e
+	@.ci/proof .run/proof.jsonl
 
 drill: build ## Test: run the recovery drill of docs/operations/back-up.md: kill everything under load, restore to moments, repair, and check
 	@DRILL=full $(GO) test -C services/local -vet=off -count=1 -v -timeout 40m ./internal/e2e -run TestRecoveryDrill
