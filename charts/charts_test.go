@@ -499,7 +499,7 @@ func TestSkaffold(t *testing.T) {
 		s := strings.TrimPrefix(at(artifact, "image").(string), "holdfast/")
 		built = append(built, s)
 		command := strings.Fields(at(artifact, "custom", "buildCommand").(string))
-		if len(command) != 2 || command[1] != s {
+		if len(command) != 3 || command[1] != s || command[2] != "skaffold" {
 			t.Errorf("%s is built by %v", s, command)
 		}
 		paths = append(append(paths, command[0]), list(at(artifact, "custom", "dependencies", "paths"))...)
