@@ -459,7 +459,7 @@ func alike(text string, sc fixture) string {
 		known[id] = "$" + name
 	}
 	text = strings.ReplaceAll(text, sc["tag"], "$tag")
-	return varying.ReplaceAllStringFunc(text, func(found string) string {
+	text = varying.ReplaceAllStringFunc(text, func(found string) string {
 		switch {
 		case found[2] == '_' || found[3] == '_' || found[4] == '_':
 			if known[found] == "" {
@@ -473,7 +473,15 @@ func alike(text string, sc fixture) string {
 			return "TIME"
 		}
 	})
+	return links.ReplaceAllStringFunc(text, func(found string) string {
+		list := strings.Split(strings.Replace(found, "[", "[,", 1), ",")
+		slices.Sort(list[1:])
+		return strings.Join(list, ",")
+	})
 }
+
+// links matches the IDs of a service's units, which are in the order of the IDs, also if the units were created in another order.
+var links = regexp.MustCompile(`"unit_ids":\[[^]]*`)
 
 // difference describes the first difference of two texts.
 func difference(got, want string) string {
