@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,10 +22,13 @@ import (
 // rounds returns n, or ten times as many with TEST_SCALE=full.
 func rounds(n int) int { return scaled(n, n*10) }
 
-// scaled returns normal, or full with TEST_SCALE=full.
-func scaled(normal, full int) int {
-	if os.Getenv("TEST_SCALE") == "full" {
-		return full
+// full reports whether TEST_SCALE is full.
+func full() bool { return os.Getenv("TEST_SCALE") == "full" }
+
+// scaled returns normal, or large with TEST_SCALE=full.
+func scaled(normal, large int) int {
+	if full() {
+		return large
 	}
 	return normal
 }
@@ -106,7 +110,13 @@ var httpClient = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transp
 // try sends one request. It returns a transport error and does not fail the test.
 func (c *client) try(t *testing.T, method, path, body, key string) (response, error) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, c.base+path, strings.NewReader(body))
+	return c.send(t.Context(), t, method, path, body, map[string]string{"Idempotency-Key": key})
+}
+
+// send is try with headers, of which the empty ones are left out.
+func (c *client) send(ctx context.Context, t *testing.T, method, path, body string, headers map[string]string) (response, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,8 +124,10 @@ func (c *client) try(t *testing.T, method, path, body, key string) (response, er
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if key != "" {
-		req.Header.Set("Idempotency-Key", key)
+	for name, value := range headers {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
 	}
 	res, err := httpClient.Do(req)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -321,30 +320,7 @@ type historyWorker struct {
 func (w *historyWorker) send(t *testing.T, method, path, body, key, match string) (response, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, w.client.base+path, strings.NewReader(body))
-	if err != nil {
-		return response{}, err
-	}
-	req.Header.Set("Authorization", "Bearer "+w.client.key)
-	for name, value := range map[string]string{"Idempotency-Key": key, "If-Match": match} {
-		if value != "" {
-			req.Header.Set(name, value)
-		}
-	}
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	res, err := httpClient.Do(req)
-	if err != nil {
-		return response{}, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		return response{}, err
-	}
-	w.client.checker.Check(t, req, res, b)
-	return response{Status: res.StatusCode, Header: res.Header, Body: b}, nil
+	return w.client.send(ctx, t, method, path, body, map[string]string{"Idempotency-Key": key, "If-Match": match})
 }
 
 // write sends a write until it has a clear response, or gives up. An error after an attempt without a clear response says nothing about

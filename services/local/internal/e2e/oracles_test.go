@@ -24,8 +24,8 @@ func (s *prover) noteAll(v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		id, _ := v["id"].(string)
-		if version, ok := v["version"].(float64); ok {
-			s.objects[id] = max(s.objects[id], int(version))
+		if v["version"] != nil {
+			s.objects[id] = true
 		}
 		for _, property := range v {
 			s.noteAll(property)

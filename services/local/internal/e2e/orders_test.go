@@ -37,8 +37,6 @@ func TestOrders(t *testing.T) {
 	t.Run("afterwards", s.afterwards)
 }
 
-func full() bool { return os.Getenv("TEST_SCALE") == "full" }
-
 // atMost returns a context that ends after a short time. With TEST_SCALE=full, it ends after the number of minutes in MINUTES, by default 120.
 func atMost(t *testing.T, short time.Duration) context.Context {
 	t.Helper()
