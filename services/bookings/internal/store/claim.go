@@ -71,9 +71,11 @@ func slotError(err error) error {
 func LapsedForUpdate(ctx context.Context, tx pg.Tx, c Claim, now time.Time) ([]domain.Booking, error) {
 	args := c.args()
 	args["now"] = now
-	return bookings.Many(ctx, tx, `b.unit_id = @unit and b.id is distinct from @booking
+	const lapsed = `b.unit_id = @unit and b.id is distinct from @booking
 		  and b.status = 'pending' and b.hold_expires_at is not null and b.hold_expires_at <= @now
 		  and exists (select from unit_claims c where c.tenant_id = @tenant and c.livemode = @live and c.booking_id in (b.id, b.session_id)
 			and c.starts_at < @to and c.ends_at > @from)
-		order by b.id for update of b`, args)
+		order by b.id`
+	pg.Queue(tx, "lock lapsed holds", `select from bookings b where b.tenant_id = @tenant and b.livemode = @live and `+lapsed+` for update of b`, args)
+	return bookings.Many(ctx, tx, lapsed+` for update of b`, args) // after the lock, as in pg.Table.Get
 }
