@@ -393,8 +393,15 @@ func (s *prover) seen(t *testing.T, f *family, r result) string {
 			show("/bookings/" + a.id(t))
 		}
 	}
-	return alike(out.String(), r.fixture)
+	text := alike(out.String(), r.fixture)
+	if f.lags > 0 {
+		text = confirmed.ReplaceAllString(text, `$1"confirmed_at":null`)
+	}
+	return text
 }
+
+// confirmed matches when a booking was confirmed that is cancelled now: never, if the event of its payment arrived after the cancellation.
+var confirmed = regexp.MustCompile(`("object":"booking","number":"NUMBER","status":"cancelled".*?)"confirmed_at":"TIME"`)
 
 // settled returns what clients see of each run, when it does not change any more.
 func (s *prover) settled(t *testing.T, f *family, all ...result) []string {
