@@ -14,10 +14,14 @@ import (
 type fixture map[string]string
 
 // action is a write on the objects of a fixture, with $name in place of the ID of an object: a request of a client, or, with the method
-// WORK, one run of the background worker of the platform that looks for work by a statement with the text in path.
+// WORK, one run of the background worker of the platform that looks for work by a statement with the text in path, or, with the method PAYER,
+// the payment of the intent of the fixture in the payer's browser.
 type action struct{ name, method, path, body string }
 
-const work = "WORK"
+const (
+	work  = "WORK"
+	payer = "PAYER"
+)
 
 // request returns the action for a fixture.
 func (d action) request(sc fixture) (path, body string) {
@@ -86,25 +90,47 @@ func packageBooking(t *testing.T, s *prover, sc fixture) {
 		fmt.Sprintf(slot, "10:00", "12:00")+`}`)
 }
 
+// startToPay creates an intent for an amount of the booking.
+func (s *prover) startToPay(t *testing.T, sc fixture, minor int, capture string) (i intent) {
+	t.Helper()
+	s.plain.want(t, http.StatusCreated, "POST", "/payment-intents", fmt.Sprintf(`{"booking_id":%q,"amount_minor":%d,"capture_method":%q}`,
+		sc["booking"], minor, capture)).decode(t, &i)
+	sc["intent"], sc["secret"] = i.ID, i.ClientSecret
+	return i
+}
+
 // pay pays an amount of the booking by card.
 func (s *prover) pay(t *testing.T, sc fixture, minor int, capture, status string) {
 	t.Helper()
-	var i intent
-	s.plain.want(t, http.StatusCreated, "POST", "/payment-intents", fmt.Sprintf(`{"booking_id":%q,"amount_minor":%d,"capture_method":%q}`,
-		sc["booking"], minor, capture)).decode(t, &i)
-	sc["intent"] = i.ID
-	shared.stripe(t).confirm(t, i, "pm_card_visa")
+	i := s.startToPay(t, sc, minor, capture)
+	s.merchant.confirm(t, i, "pm_card_visa")
 	await(t, "the intent is "+status, func() bool { return read[intent](t, s.plain, "/payment-intents/"+i.ID).Status == status })
 }
 
-// abandon makes a request to customers and breaks all its connections to PostgreSQL from its call to another service on, so that the operation
+// payUnnoticed pays an amount of the booking by card, while the gateway's events are lost. It then stores the event as the gateway's endpoint
+// does.
+func (s *prover) payUnnoticed(t *testing.T, sc fixture, minor int) {
+	t.Helper()
+	events := func(dropped bool) {
+		s.merchant.control(t, http.MethodPost, "events", map[string]any{"account": s.merchant.account, "dropped": dropped}, nil)
+	}
+	i := s.startToPay(t, sc, minor, "automatic")
+	events(true)
+	s.merchant.confirm(t, i, "pm_card_visa")
+	events(false)
+	execute(t, s.databases["payments"], `insert into gateway_events (tenant_id, livemode, account_id, id, type, intent, received_at, due_at)
+		select tenant_id, livemode, account_id, 'evt_of_' || gateway_id, 'payment_intent.succeeded', gateway_id, now(), now()
+		from payment_intents where gateway_id = $1`, i.ID)
+}
+
+// abandon makes a request to a service and breaks all its connections to PostgreSQL from its call to another process on, so that the operation
 // is left for a completer. It ends the lease of the operation.
-func (s *prover) abandon(t *testing.T, sc fixture, to, path, body string) {
+func (s *prover) abandon(t *testing.T, sc fixture, service, to, path, body string) {
 	t.Helper()
 	path, body = action{path: path, body: body}.request(sc)
-	s.calls[1].Arm(&prove.CallFault{To: to, Then: func(string) { s.cut.Store(true) }})
+	s.calls[1].Arm(&prove.CallFault{To: to, Then: func(string) { s.cut.Store(service) }})
 	got := s.clients[1].do(t, "POST", path, body, unique("abandoned"))
-	s.cut.Store(false)
+	s.cut.Store("")
 	if count := s.calls[1].Arm(nil); got.Status != http.StatusServiceUnavailable && got.Status != http.StatusGatewayTimeout || count == 0 {
 		t.Fatalf("POST %s without a database after the call to %s: %d %s after %d calls", path, to, got.Status, got.Body, count)
 	}
@@ -211,7 +237,7 @@ var families = []family{
 		name: "a quote whose accept was abandoned",
 		set: func(t *testing.T, s *prover, sc fixture) {
 			sentQuote(t, s, sc)
-			s.abandon(t, sc, "bookings", "/quotes/$quote/accept", "")
+			s.abandon(t, sc, "customers", "bookings", "/quotes/$quote/accept", "")
 			await(t, "the booking exists", func() bool {
 				for _, booking := range s.plain.list(t, "/bookings?unit_id="+sc["unit"]) {
 					sc["booking"], _ = booking["id"].(string)
@@ -268,7 +294,7 @@ var families = []family{
 		set: func(t *testing.T, s *prover, sc fixture) {
 			sc.create(t, s.plain, "unit", "/units", `{"name":"Wanted"}`)
 			sc.create(t, s.plain, "lead", "/leads", `{"first_name":"Ada","email":"$tag@example.com"}`)
-			s.abandon(t, sc, "bookings", "/leads/$lead/convert", `{"booking":`+onUnit("$unit", "10:00", "12:00")+`}`)
+			s.abandon(t, sc, "customers", "bookings", "/leads/$lead/convert", `{"booking":`+onUnit("$unit", "10:00", "12:00")+`}`)
 		},
 		reads: []string{"/leads/$lead", "/bookings?unit_id=$unit"},
 		actions: []action{
@@ -316,7 +342,7 @@ var families = []family{
 		name: "an invoice whose payment was abandoned",
 		set: func(t *testing.T, s *prover, sc fixture) {
 			openInvoice(t, s, sc)
-			s.abandon(t, sc, "payments", "/invoices/$invoice/record-payment", fmt.Sprintf(cash, 4000))
+			s.abandon(t, sc, "customers", "payments", "/invoices/$invoice/record-payment", fmt.Sprintf(cash, 4000))
 		},
 		reads: []string{"/invoices/$invoice", "/credit-notes?invoice_id=$invoice"},
 		actions: []action{
@@ -397,6 +423,74 @@ var families = []family{
 			{"cancel the authorized booking", "POST", "/bookings/$booking/cancel", `{}`},
 		},
 		lags: 2500 * time.Millisecond,
+	},
+	{
+		name: "a booking of 100.00 with a card payment in the payer's browser",
+		set: func(t *testing.T, s *prover, sc fixture) {
+			packageBooking(t, s, sc)
+			s.startToPay(t, sc, 6000, "automatic")
+		},
+		reads: []string{"/bookings/$booking", "/payment-intents?booking_id=$booking", "/refunds?booking_id=$booking"},
+		actions: []action{
+			{"the payer pays", payer, "", ""},
+			{"cancel the intent", "POST", "/payment-intents/$intent/cancel", `{}`},
+			{"cancel the booking of the payer", "POST", "/bookings/$booking/cancel", `{}`},
+			{"start another payment", "POST", "/payment-intents", `{"booking_id":"$booking"}`},
+		},
+		triples: [][3]string{{"the payer pays", "cancel the intent", "cancel the booking of the payer"}},
+		lags:    2500 * time.Millisecond,
+	},
+	{
+		name: "a card payment whose event waits",
+		set: func(t *testing.T, s *prover, sc fixture) {
+			packageBooking(t, s, sc)
+			s.payUnnoticed(t, sc, 6000)
+		},
+		reads: []string{"/bookings/$booking", "/payment-intents?booking_id=$booking", "/refunds?booking_id=$booking"},
+		actions: []action{
+			{"the worker processes the event", work, "e.due_at <= $3", ""},
+			{"cancel the paid intent", "POST", "/payment-intents/$intent/cancel", `{}`},
+			{"refund the unnoticed payment", "POST", "/refunds", `{"payment_intent_id":"$intent","reason":"requested_by_customer"}`},
+			{"cancel the booking that is paid", "POST", "/bookings/$booking/cancel", `{}`},
+			{"pay the rest by card", "POST", "/payment-intents", `{"booking_id":"$booking"}`},
+		},
+		triples: [][3]string{{"the worker processes the event", "cancel the booking that is paid", "pay the rest by card"}},
+		lags:    2500 * time.Millisecond,
+		refused: []string{"cancel the paid intent", "refund the unnoticed payment"},
+	},
+	{
+		name: "a card payment whose creation was abandoned",
+		set: func(t *testing.T, s *prover, sc fixture) {
+			packageBooking(t, s, sc)
+			s.abandon(t, sc, "payments", gateway, "/payment-intents", `{"booking_id":"$booking","amount_minor":6000}`)
+		},
+		reads: []string{"/bookings/$booking", "/payment-intents?booking_id=$booking"},
+		actions: []action{
+			{"the completer creates it", work, "p.leased_until <= $3", ""},
+			{"create one more", "POST", "/payment-intents", `{"booking_id":"$booking","amount_minor":5000}`},
+			{"cancel its booking meanwhile", "POST", "/bookings/$booking/cancel", `{}`},
+		},
+		triples: [][3]string{{"the completer creates it", "create one more", "cancel its booking meanwhile"}},
+		lags:    2500 * time.Millisecond,
+	},
+	{
+		name: "a refund whose creation was abandoned",
+		set: func(t *testing.T, s *prover, sc fixture) {
+			packageBooking(t, s, sc)
+			s.pay(t, sc, 6000, "automatic", "succeeded")
+			s.abandon(t, sc, "payments", gateway, "/refunds", `{"payment_intent_id":"$intent","amount_minor":4000,"reason":"requested_by_customer"}`)
+		},
+		reads: []string{"/bookings/$booking", "/payment-intents?booking_id=$booking", "/refunds?booking_id=$booking"},
+		actions: []action{
+			{"the completer refunds it", work, "r.leased_until <= $3", ""},
+			{"refund 20.00", "POST", "/refunds", `{"payment_intent_id":"$intent","amount_minor":2000,"reason":"requested_by_customer"}`},
+			{"refund 30.00", "POST", "/refunds", `{"payment_intent_id":"$intent","amount_minor":3000,"reason":"requested_by_customer"}`},
+			{"hand back 20.00", "POST", "/refunds", `{"booking_id":"$booking","amount_minor":2000,"reason":"duplicate","method":"cash"}`},
+			{"cancel the refunded booking", "POST", "/bookings/$booking/cancel", `{}`},
+		},
+		triples: [][3]string{{"the completer refunds it", "refund 20.00", "hand back 20.00"}},
+		lags:    2500 * time.Millisecond,
+		refused: []string{"refund 30.00"},
 	},
 	{
 		name: "the catalogue",

@@ -40,8 +40,9 @@ type prover struct {
 	calls     []*prove.Calls // one per participant
 	clients   []*client      // one per participant
 	processes []map[string]*replica
-	cut       atomic.Bool // the connections of the second participant's customers to PostgreSQL break
-	plain     *client     // of the platform
+	cut       atomic.Value // string: the service whose connections of the second participant to PostgreSQL break
+	plain     *client      // of the platform
+	merchant  merchant     // the tenant of all clients
 	databases map[string]*pgx.Conn
 	objects   map[string]bool // the IDs of all objects that clients saw
 	since     time.Time
@@ -56,9 +57,10 @@ func newProver(t *testing.T, p *platform, faults ...seeded) *prover {
 		t.Skip("a pooler hides which of PostgreSQL's processes wait for a lock")
 	}
 	s := &prover{
-		plain: p.as(t, "DEMO_TEST_KEY"), sched: &prove.Scheduler{MaxWait: 40 * time.Millisecond}, databases: map[string]*pgx.Conn{},
+		merchant: newMerchant(t, "USD"), sched: &prove.Scheduler{MaxWait: 40 * time.Millisecond}, databases: map[string]*pgx.Conn{},
 		objects: map[string]bool{}, since: time.Now(), guard: &prove.Guard{Pass: func(sql string) bool { return !strings.Contains(sql, "from ") }},
 	}
+	s.plain = s.merchant.client
 	s.guard.Busy = func() bool { return s.sched.Busy(worker) }
 	s.sched.Blocked = prove.BlockedOn(p.database(t, "bookings"))
 	s.databases["webhooks"] = p.database(t, "webhooks")
@@ -98,6 +100,7 @@ func newProver(t *testing.T, p *platform, faults ...seeded) *prover {
 var eager = map[string][]edit{
 	"bookings":  {{"services/bookings/wire.go", "expireEvery  = time.Second", "expireEvery  = 5 * time.Millisecond"}},
 	"customers": {{"services/customers/wire.go", "workEvery  = time.Second ", "workEvery  = 5 * time.Millisecond "}},
+	"payments":  {{"services/payments/wire.go", "workEvery  = time.Second ", "workEvery  = 5 * time.Millisecond "}},
 }
 
 const idlePrefix = "idle."
@@ -150,10 +153,10 @@ func (s *prover) participant(t *testing.T, p *platform, number int, own map[stri
 	var upstreams []string
 	for _, service := range ordered {
 		intercept := s.sched.Intercept(number, service)
-		if number == 1 && service == "customers" {
+		if number == 1 {
 			next := intercept
 			intercept = func(r *prove.Round) {
-				if s.cut.Load() {
+				if s.cut.Load() == service {
 					r.Break()
 					return
 				}
@@ -168,13 +171,11 @@ func (s *prover) participant(t *testing.T, p *platform, number int, own map[stri
 			settings = append(settings, "WORKER_DATABASE_MAX_CONNS=40",
 				"WORKER_DATABASE_URL="+throughProxy(t, own[service]["WORKER_DATABASE_URL"], s.guard.Intercept(intercept)))
 		}
-		processes[service] = newReplica(t, service, programs[service], settings...)
-		address, stop, err := calls.Listen(service, processes[service].address)
-		if err != nil {
-			t.Fatal(err)
+		if service == "payments" {
+			settings = append(settings, "STRIPE_URL=http://"+before(t, calls, gateway, strings.TrimPrefix(own[service]["STRIPE_URL"], "http://")))
 		}
-		t.Cleanup(stop)
-		upstreams = append(upstreams, "UPSTREAM_"+strings.ToUpper(service)+"_URL=http://"+address)
+		processes[service] = newReplica(t, service, programs[service], settings...)
+		upstreams = append(upstreams, "UPSTREAM_"+strings.ToUpper(service)+"_URL=http://"+before(t, calls, service, processes[service].address))
 	}
 	processes["gateway"] = newReplica(t, "gateway", filepath.Join(p.root, "bin", "gateway"), idleTopics...)
 	for _, r := range processes {
@@ -189,6 +190,20 @@ func (s *prover) participant(t *testing.T, p *platform, number int, own map[stri
 	base.Host = processes["gateway"].address
 	s.clients = append(s.clients, &client{base: base.String(), key: s.plain.key, checker: s.plain.checker})
 	s.calls, s.processes = append(s.calls, calls), append(s.processes, processes)
+}
+
+// gateway is the name of the payment gateway among the processes that are called.
+const gateway = "stripe"
+
+// before returns the address of a proxy before a process.
+func before(t *testing.T, calls *prove.Calls, process, target string) string {
+	t.Helper()
+	address, stop, err := calls.Listen(process, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return address
 }
 
 // throughProxy returns the address of a database through a proxy.
@@ -236,9 +251,16 @@ func (s *prover) endLeases(t *testing.T) {
 	}
 }
 
-// perform runs an action as a participant. A worker has no response.
+// perform runs an action as a participant. A worker has no response, and of the payer's page only the status is known.
 func (s *prover) perform(t *testing.T, ctx context.Context, number int, sc fixture, d action, key string) response {
 	path, body := d.request(sc)
+	if d.method == payer {
+		var got response
+		s.sched.Do(number, "payments", func() {
+			got.Status, _ = s.merchant.tryConfirm(intent{ID: sc["intent"], ClientSecret: sc["secret"]}, "pm_card_visa")
+		})
+		return got
+	}
 	if d.method != work {
 		got, err := s.clients[number].try(t, d.method, path, body, key)
 		if err != nil && ctx.Err() == nil && !t.Failed() {

@@ -92,7 +92,7 @@ var (
 
 // ByTransaction returns an Independent for participants whose processes of the same name share a database. Round trips to different
 // databases are independent. A change is visible to others when its transaction ends, so a round trip that uses rows depends on one that ends
-// a transaction with changes, and one that writes or locks also on others that do. private reports statements whose rows no other participant uses.
+// a transaction with changes, and one that writes or locks also on others that do. The effects of Do depend on all. private reports statements whose rows no other participant uses.
 func ByTransaction(private func(sql string) bool) Independent {
 	some := func(kind *regexp.Regexp, statements []string) bool {
 		return slices.ContainsFunc(statements, func(sql string) bool { return kind.MatchString(sql) && !private(sql) })
@@ -100,6 +100,6 @@ func ByTransaction(private func(sql string) bool) Independent {
 	commits := func(s Step) bool { return s.ended.Load() && (some(changes, s.SQL) || some(changes, s.Before)) }
 	return func(a, b Step) bool {
 		dependent := commits(a) && some(uses, b.SQL) || commits(b) && some(uses, a.SQL) || some(changes, a.SQL) && some(changes, b.SQL)
-		return a.process != b.process || !dependent
+		return a.process != b.process || a.PID != 0 && b.PID != 0 && !dependent
 	}
 }

@@ -94,6 +94,17 @@ func (s *Scheduler) hold(number int, r *Round, process string) *held {
 	return h
 }
 
+// Do runs an effect outside of PostgreSQL that the process of a participant can see, such as a payment in a browser, as if it were a round
+// trip.
+func (s *Scheduler) Do(number int, process string, effect func()) {
+	r := &Round{done: make(chan struct{})}
+	defer close(r.done)
+	if h := s.hold(number, r, process); h != nil {
+		<-h.pass
+	}
+	effect()
+}
+
 func (s *Scheduler) notify() {
 	select {
 	case s.wake <- struct{}{}:
