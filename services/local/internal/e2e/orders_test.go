@@ -358,23 +358,55 @@ func atCall(drop prove.Drop, kill bool) func(t *testing.T, s *prover, n, partici
 	}
 }
 
+// crashed is a run of a write that was broken and repeated.
+type crashed struct {
+	result
+
+	place string
+	again response // to one more repetition
+}
+
 // crashes breaks a write at each place, until what clients see is wrong, and adds to the counts by kind. After a break, the next connection
 // prepares its statements again, so a write makes more round trips than before.
 func (s *prover) crashes(ctx context.Context, t *testing.T, w operation, counts map[string]int) error {
 	t.Helper()
-	var want []string
+	want := s.outcomes(t, w)
+	var later []crashed // runs that are compared when what clients see has settled
 	for _, c := range crashes {
 		for n, reached := 0, true; reached && ctx.Err() == nil; n++ {
-			if want == nil {
-				want = s.outcomes(t, w)
-			}
-			var err error
-			if reached, err = s.crash(t, w, c, n, want); err != nil {
-				return fmt.Errorf("%s: %s, %s (%d): %w", w.family.name, w.action.name, c.name, n, err)
-			}
+			var r crashed
+			r, reached = s.crash(t, w, c, n)
 			if reached {
 				counts[c.name]++
 			}
+			if later = append(later, r); w.lags == 0 {
+				if err := s.compare(t, w, later, want); err != nil {
+					return err
+				}
+				later = nil
+			}
+			s.retire(t, w.lags == 0)
+		}
+	}
+	defer s.retire(t, true)
+	return s.compare(t, w, later, want)
+}
+
+// compare compares what clients see of runs with what they may see.
+func (s *prover) compare(t *testing.T, w operation, runs []crashed, want []string) error {
+	t.Helper()
+	end := time.Now().Add(30 * time.Second)
+	for _, r := range runs {
+		seen := s.seen(t, w.family, r.result)
+		for w.lags > 0 && !slices.Contains(want, seen) && time.Now().Before(end) {
+			time.Sleep(50 * time.Millisecond)
+			seen = s.seen(t, w.family, r.result)
+		}
+		if !slices.Contains(want, seen) {
+			return fmt.Errorf("%s: %s, %s: %s", w.family.name, w.action.name, r.place, difference(seen, want[0]))
+		}
+		if got := r.got[0]; got.Status < 300 && string(r.again.Body) != string(got.Body) {
+			return fmt.Errorf("%s: %s, %s: the repetition: %s", w.family.name, w.action.name, r.place, difference(string(r.again.Body), string(got.Body)))
 		}
 	}
 	return nil
@@ -396,10 +428,11 @@ func (s *prover) outcomes(t *testing.T, w operation) []string {
 	return s.settled(t, w.family, all...)
 }
 
-// crash runs an action with a crash, repeats it twice, and compares what clients see.
-func (s *prover) crash(t *testing.T, w operation, c crash, n int, want []string) (reached bool, err error) {
+// crash runs an action with a crash, and repeats it twice.
+func (s *prover) crash(t *testing.T, w operation, c crash, n int) (r crashed, reached bool) {
 	t.Helper()
-	r, number, key := result{s.newFixture(t, w.family), make([]response, 1)}, numbers([]action{w.action})[0], unique("crash")
+	number, key := numbers([]action{w.action})[0], unique("crash")
+	r = crashed{result: result{s.newFixture(t, w.family), make([]response, 1)}, place: fmt.Sprintf("%s (%d)", c.name, n)}
 	path, body := w.request(r.fixture)
 	reached = c.run(t, s, n, number, func(ctx context.Context) {
 		if w.method == work {
@@ -412,25 +445,13 @@ func (s *prover) crash(t *testing.T, w operation, c crash, n int, want []string)
 	})
 	s.restart(t)
 	s.endLeases(t)
-	var again response
 	if w.method == work {
 		s.perform(t, t.Context(), number, r.fixture, w.action, "")
-	} else {
-		r.got[0] = s.repeat(t, w.method, path, body, key)
-		again = s.repeat(t, w.method, path, body, key)
+		return r, reached
 	}
-	defer s.retire(t, true)
-	seen := s.seen(t, w.family, r)
-	for end := time.Now().Add(30 * time.Second); w.lags > 0 && !slices.Contains(want, seen) && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		seen = s.seen(t, w.family, r)
-	}
-	if !slices.Contains(want, seen) {
-		return reached, fmt.Errorf("%s", difference(seen, want[0]))
-	}
-	if r.got[0].Status < 300 && string(again.Body) != string(r.got[0].Body) {
-		return reached, fmt.Errorf("the repetition: %s", difference(string(again.Body), string(r.got[0].Body)))
-	}
-	return reached, nil
+	r.got[0] = s.repeat(t, w.method, path, body, key)
+	r.again = s.repeat(t, w.method, path, body, key)
+	return r, reached
 }
 
 // repeat repeats a request as another participant until its outcome is known, or returns the last response after 20 seconds.
