@@ -493,6 +493,25 @@ var families = []family{
 		refused: []string{"refund 30.00"},
 	},
 	{
+		name: "a booking of 100.00 on a day with a holiday rule",
+		set: func(t *testing.T, s *prover, sc fixture) {
+			packageBooking(t, s, sc)
+			sc.create(t, s.plain, "rule", "/holiday-rules", `{"name":"Fair","date_from":"$day","date_to":"$day","multiplier_bps":15000,"package_id":"$package"}`)
+		},
+		reads: []string{"/bookings/$booking", "/holiday-rules/$rule", "/packages/$package", "/bookings?unit_id=$unit"},
+		actions: []action{
+			{"reduce the multiplier", "PATCH", "/holiday-rules/$rule", `{"multiplier_bps":12000}`},
+			{"end the rule", "PATCH", "/holiday-rules/$rule", `{"active":false}`},
+			{"add a stronger rule", "POST", "/holiday-rules", `{"name":"Final","date_from":"$day","date_to":"$day","multiplier_bps":20000,"package_id":"$package","priority":5}`},
+			{"raise the price of the package", "PATCH", "/packages/$package", `{"base_price":{"amount":12000,"currency":"USD"}}`},
+			{"reprice the booking", "POST", "/bookings/$booking/reprice", ""},
+			{"book the package later", "POST", "/bookings", `{"service_id":"$service","package_id":"$package",` + onUnit("$unit", "13:00", "15:00")[1:]},
+			{"add a customer", "POST", "/customers", `{"first_name":"Grace","email":"$tag@example.com"}`},
+			{"add a service", "POST", "/services", `{"name":"Talks","duration_minutes":60}`},
+		},
+		triples: [][3]string{{"reduce the multiplier", "raise the price of the package", "reprice the booking"}},
+	},
+	{
 		name: "the catalogue",
 		set: func(t *testing.T, s *prover, sc fixture) {
 			sc.create(t, s.plain, "service", "/services", `{"name":"Tours","duration_minutes":120,"slot_step_minutes":60}`)

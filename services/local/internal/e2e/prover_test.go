@@ -468,7 +468,7 @@ func (s *prover) retire(t *testing.T, units bool) {
 	t.Helper()
 	statements := []string{
 		"update services set active = false where created_at >= $1 and active", "update packages set active = false where created_at >= $1 and active",
-		"delete from closures where created_at >= $1", "delete from calendar_feeds where created_at >= $1",
+		"delete from holiday_rules where created_at >= $1", "delete from closures where created_at >= $1", "delete from calendar_feeds where created_at >= $1",
 	}
 	if units {
 		statements = append(statements, "update units set status = 'retired' where created_at >= $1 and status <> 'retired'")
