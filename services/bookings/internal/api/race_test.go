@@ -121,6 +121,40 @@ func TestMovedMeanwhile(t *testing.T) {
 	w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "").is(200)
 }
 
+// TestInvoicedMeanwhile checks that the event of a hold that a booking expires contains the invoice that it got while the booking waited for its
+// lock.
+func TestInvoicedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	s := w.shop(ctx)
+	held := w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s","hold_minutes":1`, s.ada)
+	w.clock.move(2 * time.Minute)
+	invoice, err := w.Owner().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{
+		`update bookings set version = version`,
+		`insert into booking_invoices (tenant_id, livemode, invoice_id, booking_id, version) select tenant_id, livemode, 'inv_1', id, 1 from bookings`,
+	} {
+		if _, err := invoice.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := make(chan response)
+	go func() { done <- w.post(ctx, fmt.Sprintf(`{"event_date":"2030-05-01","unit_id":"%s"}`, s.ada)) }()
+	for w.Count(`select count(*) from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())`) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := invoice.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	(<-done).is(201)
+	if e := w.Events()[1]; e.GetObjectId() != held.ID || !strings.Contains(string(e.GetObject()), `"invoice_ids":["inv_1"]`) {
+		t.Errorf("%s %s", e.GetType(), e.GetObject())
+	}
+}
+
 func TestConfirmAgainstConfirm(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
