@@ -244,11 +244,11 @@ var families = []family{
 			{"the completer accepts it", work, "q.accept_next <= $3", ""},
 			{"accept it again", "POST", "/quotes/$quote/accept", ""},
 			{"decline it now", "POST", "/quotes/$quote/decline", ""},
-			{"book its slot meanwhile", "POST", "/bookings", onUnit("$unit", "11:00", "13:00")},
+			{"cancel the quote now", "POST", "/quotes/$quote/cancel", ""},
 		},
 		triples: [][3]string{{"the completer accepts it", "accept it again", "decline it now"}},
 		lags:    1200 * time.Millisecond,
-		refused: []string{"decline it now"},
+		refused: []string{"decline it now", "cancel the quote now"},
 	},
 	{
 		name: "a draft of a quote",

@@ -355,8 +355,23 @@ func (s *prover) sequence(t *testing.T, f *family, actions []action, order []int
 			path, body := actions[i].request(r.fixture)
 			r.got[i] = s.repeat(t, actions[i].method, path, body, keys[i])
 		}
+		if isWork(actions[i]) {
+			s.worked(t)
+		}
 	}
 	return r
+}
+
+// worked waits until the platform's worker, which can have taken the work before, has done it.
+func (s *prover) worked(t *testing.T) {
+	t.Helper()
+	time.Sleep(100 * time.Millisecond) // the longest transaction of a worker that leaves no trace until its commit
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		events := rows(t, s.databases["payments"], "select id from gateway_events where due_at is not null and received_at >= $1", s.since)
+		if len(events) == 0 && len(s.unfinished(t)) == 0 {
+			return
+		}
+	}
 }
 
 func (s *prover) run(t *testing.T, prefix prove.Schedule, fault *prove.Fault, writes ...func(context.Context)) ([]prove.Step, error) {
@@ -380,9 +395,15 @@ func (s *prover) warm(t *testing.T, families ...*family) {
 				s.play(t, f, nil, d)
 				continue
 			}
-			_, r := s.play(t, f, nil, d)
-			if refused := r.got[0].Status >= 300; refused != slices.Contains(f.refused, d.name) {
-				t.Errorf("%s: %s: %d %s", f.name, d.name, r.got[0].Status, r.got[0].Body)
+			var got response
+			for range 5 { // the platform's worker can come first
+				_, r := s.play(t, f, nil, d)
+				if got = r.got[0]; (got.Status >= 300) == slices.Contains(f.refused, d.name) {
+					break
+				}
+			}
+			if (got.Status >= 300) != slices.Contains(f.refused, d.name) {
+				t.Errorf("%s: %s: %d %s", f.name, d.name, got.Status, got.Body)
 			}
 			s.play(t, f, nil, d, d)
 		}
