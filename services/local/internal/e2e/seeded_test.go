@@ -89,7 +89,7 @@ var seededFaults = []seeded{
 		{"services/bookings/internal/app/events.go", "Object: body, Previous: previous,", "Object: body, Previous: previous, Internal: b.Status == domain.Confirmed,"},
 	}, "confirm it", "change its notes"},
 	{"the catalogue has several writers", "bookings", []edit{
-		{"services/bookings/internal/store/catalogue.go", "select pg_advisory_xact_lock(hashtext('catalogue'),", "select (hashtext('catalogue')+"},
+		{"services/bookings/internal/store/catalogue.go", "select pg_advisory_xact_lock(hashtext('catalogue'),", "select (hashtext('catalogue')#"},
 	}, "stop the service", "take the unit from the service"},
 	{"requests with one key do not wait for each other", "bookings", []edit{
 		{"libs/idemstore/store.go", "`select pg_advisory_xact_lock(hashtextextended('idempotency key'", "`select (hashtextextended('idempotency key'"},
