@@ -456,7 +456,7 @@ var families = []family{
 		name: "a card payment whose creation was abandoned",
 		set: func(t *testing.T, s *prover, sc fixture) {
 			packageBooking(t, s, sc)
-			s.abandon(t, sc, "payments", gateway, "/payment-intents", `{"booking_id":"$booking","amount_minor":6000}`)
+			s.abandon(t, sc, "payments", paymentGateway, "/payment-intents", `{"booking_id":"$booking","amount_minor":6000}`)
 		},
 		reads: []string{"/bookings/$booking", "/payment-intents?booking_id=$booking"},
 		actions: []action{
@@ -472,7 +472,7 @@ var families = []family{
 		set: func(t *testing.T, s *prover, sc fixture) {
 			packageBooking(t, s, sc)
 			s.pay(t, sc, 6000, "automatic", "succeeded")
-			s.abandon(t, sc, "payments", gateway, "/refunds", `{"payment_intent_id":"$intent","amount_minor":4000,"reason":"requested_by_customer"}`)
+			s.abandon(t, sc, "payments", paymentGateway, "/refunds", `{"payment_intent_id":"$intent","amount_minor":4000,"reason":"requested_by_customer"}`)
 		},
 		reads: []string{"/bookings/$booking", "/payment-intents?booking_id=$booking", "/refunds?booking_id=$booking"},
 		actions: []action{

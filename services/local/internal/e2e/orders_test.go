@@ -354,7 +354,7 @@ func atCall(drop prove.Drop, kill bool) func(t *testing.T, s *prover, n, partici
 		fault := &prove.CallFault{Call: n, Drop: drop}
 		if kill {
 			fault.Then = func(process string) {
-				if process == gateway {
+				if process == paymentGateway {
 					process = "payments" // which called it
 				}
 				s.processes[participant][process].kill()
@@ -422,7 +422,8 @@ func (s *prover) compare(t *testing.T, w operation, runs []crashed, want []strin
 	return nil
 }
 
-// outcomes returns what clients may see after a write: alone, and before or after the worker of the family, which also runs in the platform.
+// outcomes returns what clients may see after a write: alone, before or after the worker of the family, which also runs in the platform, and
+// after the same deletion.
 func (s *prover) outcomes(t *testing.T, w operation) []string {
 	t.Helper()
 	all := []result{s.sequence(t, w.family, []action{w.action}, []int{0})}

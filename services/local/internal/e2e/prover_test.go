@@ -172,10 +172,10 @@ func (s *prover) participant(t *testing.T, p *platform, number int, own map[stri
 				"WORKER_DATABASE_URL="+throughProxy(t, own[service]["WORKER_DATABASE_URL"], s.guard.Intercept(intercept)))
 		}
 		if service == "payments" {
-			settings = append(settings, "STRIPE_URL=http://"+before(t, calls, gateway, strings.TrimPrefix(own[service]["STRIPE_URL"], "http://")))
+			settings = append(settings, "STRIPE_URL=http://"+throughCalls(t, calls, paymentGateway, strings.TrimPrefix(own[service]["STRIPE_URL"], "http://")))
 		}
 		processes[service] = newReplica(t, service, programs[service], settings...)
-		upstreams = append(upstreams, "UPSTREAM_"+strings.ToUpper(service)+"_URL=http://"+before(t, calls, service, processes[service].address))
+		upstreams = append(upstreams, "UPSTREAM_"+strings.ToUpper(service)+"_URL=http://"+throughCalls(t, calls, service, processes[service].address))
 	}
 	processes["gateway"] = newReplica(t, "gateway", filepath.Join(p.root, "bin", "gateway"), idleTopics...)
 	for _, r := range processes {
@@ -192,11 +192,11 @@ func (s *prover) participant(t *testing.T, p *platform, number int, own map[stri
 	s.calls, s.processes = append(s.calls, calls), append(s.processes, processes)
 }
 
-// gateway is the name of the payment gateway among the processes that are called.
-const gateway = "stripe"
+// paymentGateway is its name among the processes that are called.
+const paymentGateway = "stripe"
 
-// before returns the address of a proxy before a process.
-func before(t *testing.T, calls *prove.Calls, process, target string) string {
+// throughCalls returns the address of a process through a proxy that can break calls to it.
+func throughCalls(t *testing.T, calls *prove.Calls, process, target string) string {
 	t.Helper()
 	address, stop, err := calls.Listen(process, target)
 	if err != nil {

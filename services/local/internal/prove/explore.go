@@ -92,7 +92,8 @@ var (
 
 // ByTransaction returns an Independent for participants whose processes of the same name share a database. Round trips to different
 // databases are independent. A change is visible to others when its transaction ends, so a round trip that uses rows depends on one that ends
-// a transaction with changes, and one that writes or locks also on others that do. The effects of Do depend on all. private reports statements whose rows no other participant uses.
+// a transaction with changes, and one that writes or locks also on others that do. An effect of Do depends on all round trips of its process.
+// private reports statements whose rows no other participant uses.
 func ByTransaction(private func(sql string) bool) Independent {
 	some := func(kind *regexp.Regexp, statements []string) bool {
 		return slices.ContainsFunc(statements, func(sql string) bool { return kind.MatchString(sql) && !private(sql) })
