@@ -133,3 +133,15 @@ func TestRunEnds(t *testing.T) {
 		t.Errorf("%v, %v, ended: %v", steps, err, ended)
 	}
 }
+
+// An effect outside of PostgreSQL depends on each round trip of its process, also on one that only reads.
+func TestEffectsDependOnTheirProcess(t *testing.T) {
+	independent := ByTransaction(func(string) bool { return false })
+	effect := Step{process: "payments", Round: &Round{}}
+	for process, want := range map[string]bool{"payments": false, "bookings": true} {
+		read := Step{process: process, Round: &Round{PID: 1, SQL: []string{"select from bookings"}}}
+		if independent(effect, read) != want || independent(read, effect) != want {
+			t.Errorf("a read of %s and an effect on payments are independent: want %t", process, want)
+		}
+	}
+}
